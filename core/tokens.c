@@ -384,6 +384,17 @@ struct shell_literal shell_word_literal(struct arena *a, const char *s, size_t a
     return l;
 }
 
+const char *shell_sourced_path(struct arena *a, const char *script, const char *word)
+{
+    const char *slash = strrchr(script, '/'), *path = word;
+    for (const char *p = word; *word == '$' && *p; p++)
+        path = strchr(")}", *p) && p[1] == '/' ? p + 2 : path;
+    path += strncmp(path, "./", 2) ? 0 : 2;
+    return *path == '/' || *path == '~' || strstr(path, "..") || strpbrk(path, "$`")
+               ? NULL
+               : arena_printf(a, "%.*s%s", slash ? (int)(slash + 1 - script) : 0, script, path);
+}
+
 /* ---- tokens of other languages ----------------------------------------------------------------------------------- */
 
 /* Whether `mark` stands at s[at]. */

@@ -48,6 +48,10 @@ struct shell_literal {
 /* ${NAME:-literal} gives the literal, since that is what the document itself says. */
 struct shell_literal shell_word_literal(struct arena *a, const char *text, size_t at, size_t end);
 
+/* The path of the file that `script` sources by this word, below its own directory, which $( )/ and ${ }/ in front
+ * stand for; NULL: it lies elsewhere, or only a shell can tell. */
+const char *shell_sourced_path(struct arena *a, const char *script, const char *word);
+
 /* ---- languages with quoted strings and brackets ------------------------------------------------------------------ */
 
 enum source_flags {

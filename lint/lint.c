@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/tokens.h"
 #include "lint/lint_internal.h"
 #include "probe/topology/topology.h"
 
@@ -357,21 +358,6 @@ static int is_our_json(const struct lint_text *t)
 
 /* ---- files that a script sources --------------------------------------------------------------------------------- */
 
-/* The path that the word stands for: what is in front of it in a variable or $( ) is taken for the script's own
- * directory. NULL: it is not below that. */
-static const char *sourced_path(struct lint *l, const struct lint_text *t, const char *word)
-{
-    const char *slash = strrchr(t->name, '/'), *path = word;
-    for (const char *p = word; *word == '$' && *p; p++)
-        path = strchr(")}", *p) && p[1] == '/' ? p + 2 : path;
-    if (path == word && *word == '$')
-        path = strchr(word, '/') ? strchr(word, '/') + 1 : word;
-    path += strncmp(path, "./", 2) ? 0 : 2;
-    return *path == '/' || *path == '~' || strstr(path, "..") || strpbrk(path, "$`")
-               ? NULL
-               : arena_printf(l->arena, "%.*s%s", slash ? (int)(slash + 1 - t->name) : 0, t->name, path);
-}
-
 static void read_sourced(struct lint *l, const struct lint_view *v, size_t at, size_t end, int exported)
 {
     struct lint_text *from = v->t;
@@ -379,7 +365,10 @@ static void read_sourced(struct lint *l, const struct lint_view *v, size_t at, s
         at++;
     while (end > at && strchr("\"'", v->s[end - 1]))
         end--;
-    const char *word = arena_strndup(l->arena, v->s + at, end - at), *path = sourced_path(l, from, word);
+    const char *word = arena_strndup(l->arena, v->s + at, end - at), *slash = strchr(word, '/');
+    const char *path = shell_sourced_path(l->arena, from->name, word);
+    if (!path && *word == '$' && slash) /* $DIR/FILE: taken for the script's own directory */
+        path = shell_sourced_path(l->arena, from->name, slash + 1);
     struct stat st;
     char *data = NULL;
     size_t bytes;

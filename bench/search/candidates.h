@@ -17,8 +17,7 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 /* Calls of one point that are proven side by side: more share the time of a start, and the confidence. */
 #define CONTENDERS 3
 
-/* Pairs that one start takes of each, where there is time: of six or more it can say by itself that a call is slower.
- */
+/* Pairs that one start takes of each, where there is time: six or more can say by themselves that a call is slower. */
 #define CONTENDER_PAIRS 8
 
 struct contender {

@@ -21,9 +21,7 @@
 /* Sessions of each where launches are only compared with one another. */
 #define ROUNDS BENCH_FEWEST
 
-/* Starts that prove the calls of the launch that has won, at most: the last look is after 20, and some calls miss a
- * few.
- */
+/* Starts that prove the calls of the launch that has won, at most: the last look is after 20, some calls miss a few. */
 #define PROVING BUDGET_MOST_PAIRS
 
 /* So many times what launches take leaves something for calls, too; and where there is less, a launch that seems to

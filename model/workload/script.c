@@ -192,22 +192,15 @@ static int is_descriptor(const char *text, size_t bytes, const struct shell_word
 
 static void read_shell(struct workload_script *s, const char *text, size_t bytes);
 
-/* The settings of a file that a script sources, where it is below the script's own directory: what stands in front of
- * it in variables is taken for that. */
+/* The settings of a file that a script sources, where it is below the script's own directory. */
 static void read_sourced(struct workload_script *s, const char *word)
 {
-    const char *path = s->path, *slash = strrchr(path, '/');
+    const char *path = s->path, *file = shell_sourced_path(s->arena, path, word);
     struct err unread = {0};
     char *text;
     size_t bytes;
-    for (const char *p = word; *p; p++)
-        word = (*p == ')' || *p == '}') && p[1] == '/' ? p + 2 : word;
-    word += strncmp(word, "./", 2) ? 0 : 2;
-    if (*word == '/' || strstr(word, "..") || strchr(word, '$') || !file_ends_with(word, ".sh") ||
-        s->sourced >= SOURCED)
-        return;
-    const char *file = arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, word);
-    if (file_read_text(file, 1u << 20, s->arena, &text, &bytes, &unread))
+    if (!file || !file_ends_with(word, ".sh") || s->sourced >= SOURCED ||
+        file_read_text(file, 1u << 20, s->arena, &text, &bytes, &unread))
         return;
     s->path = file;
     s->sourced++;
