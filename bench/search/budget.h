@@ -31,8 +31,7 @@ struct budget_task {
 #define BUDGET_MOST_PAIRS (2 * BUDGET_PAIRS)
 
 /* The part of the time for the first session where there are launches to try, which act on all calls, if that leaves
- * the time for so many further sessions, and of what is left then the part in which launches are tried alone: comparing
- * takes longer. */
+ * the time for so many further sessions, and of what is left then the part in which launches are tried alone. */
 #define BUDGET_FIRST_PART  0.25
 #define BUDGET_SPARE       (2 + 2 * BENCH_FEWEST)
 #define BUDGET_SCREEN_PART 0.4

@@ -43,7 +43,7 @@ const struct bench_point *candidates_point(const struct bench_points *p, const s
 
 /* ---- whether choices depend on the type and the place of the data, which a tuner is not told: variants.c ---- */
 
-/* The part of the time that this may take: most answers are no. */
+/* The part of the time that this may take. */
 #define VARIANTS_PART 0.05
 
 /* List the points, in the arena, at which other data is compared with the usual: a few sizes of each collective, those

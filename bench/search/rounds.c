@@ -18,8 +18,7 @@
 /* Candidates that have their first sample between two of the default: as in the last turns. */
 #define BESIDE_EVERY HEAT_LEAST
 
-/* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time: more
- * than the launches of one machine differ by. */
+/* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
 #define PATIENCE 10.0
 
 /* Default and candidate in each order once, behind a sample that only stands before them. */
