@@ -158,10 +158,12 @@ static void do_condition(struct shell *sh, int is_or, int asks, int one_node)
 /* NAME ( ) in front of a function's body; `*at` is behind the first bracket, then behind the second. */
 static int is_definition(struct shell *sh, const struct shell_word *w, size_t *at)
 {
+    if (!sh->nwords)
+        return 0;
     const struct shell_word *name = &sh->words[sh->nwords - 1];
     size_t close = *at + strspn(sh->s + *at, " \t");
     if (sh->dialect != SHELL_SH || w->token != SHELL_SEPARATOR || sh->s[w->at] != '(' || w->end != w->at + 1 ||
-        !sh->nwords || sh->nwords > 2 || close >= sh->v->to || sh->s[close] != ')' ||
+        sh->nwords > 2 || close >= sh->v->to || sh->s[close] != ')' ||
         lint_name_length(sh->s + name->at, name->end - name->at) != name->end - name->at ||
         (sh->nwords == 2 && !shell_is(sh, 0, "function")))
         return 0;

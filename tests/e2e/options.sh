@@ -83,7 +83,7 @@ check "of an option's letter" offers "alltoall alltoallv" results -c allt
 check "of an engine after =" offers "mpi model" bench --engine = m
 check "with nothing behind it" offers "$(complete_word "$bin" bench --engine '')" bench --engine =
 check "of a variable's values" offers "LL LL128" whatif --set NCCL_PROTO = L
-check "of all of them" offers "LOC NVL PIX PXB PHB SYS" whatif --set NCCL_P2P_LEVEL =
+check "of all of them" offers "LOC NVL NVB C2C PIX PXB P2C PXN PHB SYS" whatif --set NCCL_P2P_LEVEL =
 check "of a variable, and what follows it" offers NCCL_IB_HCA= whatif --set NCCL_IB_HC
 check "of lint's corrections" offers all lint --fix =
 check "of a machine" offers dgx-1v whatif --machine dgx-1
