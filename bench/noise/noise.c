@@ -165,7 +165,8 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
     double *spreads = arena_alloc(a, ((size_t)points->count + 1) * sizeof *spreads), most = -1;
     int n = 0, suspicious = 0;
     char size[UNIT_TEXT];
-    for (const struct bench_point *p = points->items; p < points->items + points->count; p++) {
+    for (int i = 0; i < points->count; i++) {
+        const struct bench_point *p = &points->items[i];
         const struct bench_candidate *c = p->untouched < 0 ? NULL : &p->candidates[p->untouched];
         struct bench_interval fastest = {0}, slowest = {0};
         int starts = 0;

@@ -502,8 +502,8 @@ static int samples_of(const struct session *v, struct pass *p)
         double need_s = budget_points_s(&task) / 2 * p->npoints / task.points;
         return p->until_s - progress_now_s() < need_s ? ROUNDS_AHEAD : ROUNDS_ENOUGH;
     }
-    for (struct point *x = p->points; x < p->points + p->npoints; x++)
-        pass_s += 1e-6 * (x->us = expect_us(v, &x->at));
+    for (int i = 0; i < p->npoints; i++)
+        pass_s += 1e-6 * (p->points[i].us = expect_us(v, &p->points[i].at));
     return p->what == SEARCH_SCREEN ? SCREEN_ENOUGH : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
 }
 

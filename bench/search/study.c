@@ -76,7 +76,8 @@ int bench_write(struct bench_study *s, const struct known_place *at, struct benc
 static void add_point(struct bench_study *s, struct study_point p)
 {
     int same = !p.at.bytes || !(p.calls > 0);
-    for (struct study_point *x = s->points; x < s->points + s->npoints && !same; x++) {
+    for (int i = 0; i < s->npoints && !same; i++) {
+        struct study_point *x = &s->points[i];
         same = x->at.bytes == p.at.bytes && known_same(&x->at, &p.at);
         x->calls += same && s->workload ? p.calls : 0;
     }
@@ -103,9 +104,11 @@ static double *count_calls(const struct bench_study *s, const struct bench_shape
 
 const struct study_point *study_find_point(const struct bench_study *s, int coll, int size)
 {
-    for (const struct study_point *p = s->points; p < s->points + s->npoints; p++)
+    for (int i = 0; i < s->npoints; i++) {
+        const struct study_point *p = &s->points[i];
         if (p->at.coll == coll && p->size == size && !p->shape && p->at.buffers == s->plan.buffers)
             return p;
+    }
     return NULL;
 }
 
@@ -226,7 +229,8 @@ struct budget_task bench_task(const struct bench_study *s)
         .points = s->npoints, .launches = s->plan.nlaunches - 1 + s->plan.nbeside, .all = s->plan.keep_all};
     double sum_us = 0;
     int known = 0;
-    for (const struct study_point *p = s->points; p < s->points + s->npoints; p++) {
+    for (int i = 0; i < s->npoints; i++) {
+        const struct study_point *p = &s->points[i];
         double us = known_of(s->results, &p->at, BENCH_DEFAULT, KNOWN_ANY).us;
         if (p->at.buffers != s->plan.buffers)
             continue;
