@@ -6,6 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+int word_in(const char *list, enum word_match how, const char *s, size_t n)
+{
+    for (size_t k; *list; list += k + (list[k] == '|')) {
+        k = strcspn(list, "|");
+        if (k <= n && (how == WORD_OCCURS        ? memmem(s, n, list, k) != NULL
+                       : how == WORD_BEGINS      ? !memcmp(s, list, k)
+                       : how == WORD_IS_ANY_CASE ? k == n && !strncasecmp(s, list, k)
+                                                 : k == n && !memcmp(s, list, k)))
+            return 1;
+    }
+    return 0;
+}
 
 /* ---- words of a shell -------------------------------------------------------------------------------------------- */
 

@@ -52,6 +52,12 @@ struct shell_literal shell_word_literal(struct arena *a, const char *text, size_
  * stand for; NULL: it lies elsewhere, or only a shell can tell. */
 const char *shell_sourced_path(struct arena *a, const char *script, const char *word);
 
+/* ---- lists of words ---------------------------------------------------------------------------------------------- */
+
+/* Whether a word of `list`, "one|another", is s[0..n), in any case of letters, begins it or occurs in it. */
+enum word_match { WORD_IS, WORD_IS_ANY_CASE, WORD_BEGINS, WORD_OCCURS };
+int word_in(const char *list, enum word_match how, const char *s, size_t n);
+
 /* ---- languages with quoted strings and brackets ------------------------------------------------------------------ */
 
 enum source_flags {

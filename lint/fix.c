@@ -20,14 +20,9 @@ static int by_offset(const void *x, const void *y)
  * nothing else stays valid. */
 static const char *remark_for(const struct lint *l, const struct lint_finding *f)
 {
-    static const char *const scripts[] = {"shell", "csh", "module", NULL};
     const struct lint_setting *s = f->at;
-    int in_script = 0;
-    for (const char *const *k = scripts; *k; k++)
-        in_script |= !strcmp(s->text->kind, *k);
     /* YAML's text blocks hold scripts, too. */
-    const char *colon =
-        (in_script && strcmp(s->text->kind, "module") != 0) || !strcmp(s->text->kind, "yaml") ? ": " : "";
+    const char *colon = word_in("shell|csh|yaml", WORD_IS, s->text->kind, strlen(s->text->kind)) ? ": " : "";
     return arena_printf(l->arena, "%s# nccltune lint, %s: %.*s", colon, f->kind->id, (int)s->line_bytes,
                         s->text->data + s->line_at);
 }
@@ -55,17 +50,11 @@ static int edit_of(const struct lint *l, const struct lint_finding *f, struct ed
     return e->bytes > 0;
 }
 
-/* What may be corrected unasked: where the next run does the same as before. */
-static int is_safe(const struct lint_finding *f)
-{
-    return !f->changes;
-}
-
 /* What stays in its shell does no harm there: with an export before it, it would, where another finding asks a person
  * to remove it. */
 static int is_better_unread(const struct lint *l, const struct lint_finding *f)
 {
-    for (size_t i = 0; i < l->nfindings && !strcmp(f->kind->id, "NT609"); i++) {
+    for (size_t i = 0; i < l->nfindings && f == f->at->not_exported; i++) {
         const struct lint_finding *o = l->findings[i];
         if (o != f && o->at == f->at && o->fix == LINT_FIX_NONE && o->severity != FINDING_NOTE)
             return 1;
@@ -149,14 +138,12 @@ static int fix_text(const struct lint *l, size_t n, int all, int passes, struct 
     out->open = "";
     for (size_t i = 0; i < l->nfindings; i++) {
         const struct lint_finding *f = l->findings[i];
-        if (f->at->text != t)
-            continue;
-        if (is_better_unread(l, f))
+        if (f->at->text != t || is_better_unread(l, f))
             continue;
         if (!edit_of(l, f, &edits[count])) {
             if (f->severity != FINDING_NOTE || !strcmp(f->kind->id, "NT108")) /* a successor means something else */
                 out->open = name_open(l, f, out->open);
-        } else if (all || is_safe(f))
+        } else if (all || !f->changes)
             size += strlen(edits[count++].with);
         else
             out->left++;

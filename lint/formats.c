@@ -183,12 +183,9 @@ static int is_section(const char *s, size_t n)
 /* NAME=value in front of a program. */
 static int runs_program(const char *s, size_t n)
 {
-    static const char *const programs[] = {" python",     " torchrun", " mpirun", " srun",  " ./",   " accelerate ",
-                                           " deepspeed ", " pip ",     " bash ",  " vllm ", " ray ", " sglang "};
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (memmem(s, n, programs[i], strlen(programs[i])))
-            return 1;
-    return 0;
+    static const char programs[] =
+        " python| torchrun| mpirun| srun| ./| accelerate | deepspeed | pip | bash | vllm | ray | sglang ";
+    return word_in(programs, WORD_OCCURS, s, n);
 }
 
 static void count_line(struct lines *c, const char *s, size_t n)

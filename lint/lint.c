@@ -147,13 +147,7 @@ static void read_one(struct walk *w, const char *path, const char *shown, const 
 
 static int is_passed_by(const char *name)
 {
-    static const char *const known[] = {".github", ".gitlab", ".circleci", ".devcontainer", ".buildkite"};
-    if (name[0] != '.')
-        return 0;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(name, known[i]))
-            return 0;
-    return 1;
+    return *name == '.' && !word_in(".github|.gitlab|.circleci|.devcontainer|.buildkite", WORD_IS, name, strlen(name));
 }
 
 static int walk_directory(struct walk *w, const char *path, const char *shown, const struct ignores *outer, int depth)
@@ -286,12 +280,8 @@ static int is_template(const struct lint_view *v)
 
 static int begins_comment(const char *line)
 {
-    static const char *const marks[] = {"#", "//", "--", ";", "*", "/*", "\"#", "'#", "<!--"};
     line += strspn(line, " \t");
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strncmp(line, marks[i], strlen(marks[i])))
-            return 1;
-    return 0;
+    return word_in("#|//|--|;|*|/*|\"#|'#|<!--", WORD_BEGINS, line, strnlen(line, 4));
 }
 
 /* A name that something is plainly done with: NAME=, "NAME": , env["NAME"] = . */

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "core/arena.h"
+#include "core/tokens.h"
 #include "core/vars/catalogue.h"
 #include "lint/lint.h"
 
@@ -88,6 +89,7 @@ struct lint_setting {
     int is_bare;                /* without quotes where Kubernetes takes only strings: a correction brings them */
     size_t line_at, line_bytes; /* the whole line, when nothing else is on it; bytes 0 otherwise */
     const struct env_var *var;  /* NULL not in the catalogue */
+    const struct lint_finding *not_exported; /* that it is a shell variable which NCCL does not see; NULL: none */
 };
 
 /* A launch of ranks, and what of the environment it passes on. */
@@ -279,9 +281,10 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
 /* Any setting of `name` in the document of `s`, whatever its place: for rules about what is missing. */
 const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint_setting *s, const char *name);
 
-/* Nonzero if a word stands anywhere in the document; after LINT_SEARCHES of them no further one is looked for. */
+/* Nonzero if one of the words ("one|another") stands anywhere in the document; after LINT_SEARCHES times it is not
+ * looked through again. */
 #define LINT_SEARCHES 200
-int lint_speaks_of(struct lint_text *t, const char *word);
+int lint_speaks_of(struct lint_text *t, const char *words);
 
 /* The later setting that overrides it before any program could read it; NULL: none. */
 const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s);

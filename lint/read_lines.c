@@ -218,12 +218,8 @@ static void read_env(const struct docker *d, size_t at, size_t end)
 /* Whether the rest of the RUN uses the variable: by its name, or in a program that NCCL runs in. */
 static int is_used_in_run(struct lint *l, const struct lint_setting *s, size_t end)
 {
-    const char *name = arena_printf(l->arena, "$%s", s->name), *braced = arena_printf(l->arena, "${%s", s->name);
-    const char *const uses[] = {name, braced, "python", "torchrun", "mpirun", "_perf", "pytest"};
-    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
-        if (memmem(s->text->data + s->name_at, end - s->name_at, uses[i], strlen(uses[i])))
-            return 1;
-    return 0;
+    const char *uses = arena_printf(l->arena, "$%s|${%s|python|torchrun|mpirun|_perf|pytest", s->name, s->name);
+    return word_in(uses, WORD_OCCURS, s->text->data + s->name_at, end - s->name_at);
 }
 
 /* Those of a RUN that ends at `end` of the document and whose settings begin at `first`. */
@@ -244,18 +240,12 @@ static void read_arg(const struct docker *d, size_t at, size_t end)
     const char *name = arena_strndup(d->l->arena, d->v->s + at, n);
     lint_understood(d->l, d->v, at);
     if (n == 0 || at + n >= end || d->v->s[at + n] != '=' || !env_var_find(name) ||
-        lint_speaks_of(d->v->t, arena_printf(d->l->arena, "$%s", name)) ||
-        lint_speaks_of(d->v->t, arena_printf(d->l->arena, "${%s", name)))
+        lint_speaks_of(d->v->t, arena_printf(d->l->arena, "$%s|${%s", name, name)))
         return;
     struct lint_setting *s = lint_setting_new(d->l, d->v, at, n, LINT_LAYER);
     if (s)
         lint_find(d->l, NT_LOST_EXPORT, s, "An ARG ends with the build: containers of this image do not have it.",
                   "Use an ENV instruction.");
-}
-
-static int is_key(const char *s, size_t n, const char *word)
-{
-    return n == strlen(word) && !strncasecmp(s, word, n);
 }
 
 /* One instruction at [at, end). */
@@ -264,15 +254,15 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
     const char *s = d->v->s;
     size_t n = strcspn(s + at, " \t\r\n"), rest = at + n + strspn(s + at + n, " \t");
     struct lint_view v = {d->v->t, s, rest < end ? rest : end, end, d->v->map};
-    if (is_key(s + at, n, "ENV"))
+    if (word_in("ENV", WORD_IS_ANY_CASE, s + at, n))
         read_env(d, v.from, end);
-    else if (is_key(s + at, n, "RUN")) {
+    else if (word_in("RUN", WORD_IS_ANY_CASE, s + at, n)) {
         size_t first = d->l->nsettings;
         lint_read_shell(d->l, &v, ++d->l->groups, LINT_LAYER, NULL);
         find_lost_exports(d->l, first, lint_at(&v, v.to));
-    } else if (is_key(s + at, n, "ARG"))
+    } else if (word_in("ARG", WORD_IS_ANY_CASE, s + at, n))
         read_arg(d, v.from, end);
-    else if (is_key(s + at, n, "CMD") || is_key(s + at, n, "ENTRYPOINT"))
+    else if (word_in("CMD|ENTRYPOINT", WORD_IS_ANY_CASE, s + at, n))
         d->l->read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
 }
 
@@ -398,7 +388,7 @@ static void read_ini_line(const struct lines *x, size_t at, size_t end, int grou
             set->line_at = at;
             set->line_bytes = trim_end(s, at, end) - at;
         }
-    } else if (is_key(s + at, n, "environment") || is_key(s + at, n, "env") || is_key(s + at, n, "setenv")) {
+    } else if (word_in("environment|env|setenv", WORD_IS_ANY_CASE, s + at, n)) {
         read_pairs(x, value, end, s[at] == 'E');
     } else {
         x->l->read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);

@@ -5,37 +5,15 @@
 
 #define MOST_SEARCHED 100 /* names whose use is looked for in the whole text */
 
-/* The end of a here-document's body that starts at `at`; `*after` is behind its end mark. */
-static size_t body_end(const struct shell *sh, size_t at, const struct shell_body *b, size_t *after)
-{
-    const char *s = sh->s;
-    const char *mark = s + b->at;
-    size_t n = b->end - b->at, to = sh->v->to;
-    if (n >= 2 && (mark[0] == '"' || mark[0] == '\'')) {
-        mark++;
-        n -= 2;
-    }
-    n -= n > 0 && mark[0] == '\\';
-    mark += s[b->at] == '\\';
-    for (size_t line = at; line < to;) {
-        size_t stop = source_line_end(s, line, to);
-        size_t text = line + strspn(s + line, "\t ");
-        size_t length = stop > text ? stop - text : 0;
-        length -= length > 0 && s[text + length - 1] == '\r';
-        if (length == n && !memcmp(s + text, mark, n)) {
-            *after = stop;
-            return line;
-        }
-        line = stop + 1;
-    }
-    *after = to;
-    return to;
-}
-
 static size_t read_bodies(struct shell *sh, size_t at)
 {
     for (int i = 0; i < sh->nbodies; i++) {
-        size_t after, end = body_end(sh, at, &sh->bodies[i], &after);
+        const struct shell_body *b = &sh->bodies[i];
+        size_t mark = b->at, bytes = b->end - b->at, after = sh->v->to;
+        int quotes = bytes >= 2 && strchr("\"'", sh->s[mark]), escaped = sh->s[mark] == '\\';
+        mark += (size_t)(quotes || escaped);
+        bytes -= (size_t)(2 * quotes + escaped);
+        size_t end = source_heredoc_end(sh->s, at, sh->v->to, sh->s + mark, bytes, &after);
         struct lint_view v = {sh->v->t, sh->s, at, end, sh->v->map};
         if (sh->bodies[i].target.end)
             shell_written(sh, &v, &sh->bodies[i].target);
@@ -272,7 +250,7 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
     const struct lint_setting *seen[MOST_SEARCHED];
     int unused[MOST_SEARCHED], n = 0;
     for (size_t i = t->first; i < l->nsettings; i++) {
-        const struct lint_setting *s = l->settings[i];
+        struct lint_setting *s = l->settings[i];
         int k = 0;
         if (s->how != LINT_ASSIGNED || (s->group && (!s->body || !strncmp(s->body->file, "/dev/", 5))) || !s->var ||
             s->var->last || s->var->scope == ENV_PLUGIN || !s->name_bytes)
@@ -290,6 +268,7 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
         struct lint_finding *f = lint_find(
             l, NT_NOT_EXPORTED, s, "Without export this stays inside the shell, unless the name was exported before.",
             "Write export before it, or pass it to the launcher.");
+        s->not_exported = f;
         const char *data = s->text->data;
         size_t before_it = s->name_at;
         while (before_it > 0 && strchr(" \t", data[before_it - 1]))
@@ -313,20 +292,12 @@ int lint_read_shell(struct lint *l, const struct lint_view *v, int group, enum l
     return 0;
 }
 
-int lint_read_sourced(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
-{
-    (void)e;
-    return read_as(l, v, group, how, SHELL_SH, 0);
-}
-
-int lint_read_csh(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
-{
-    (void)e;
-    return read_as(l, v, group, how, SHELL_CSH, 0);
-}
-
-int lint_read_env(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
-{
-    (void)e;
-    return read_as(l, v, group, how, SHELL_SH, 1);
-}
+#define READER(name, dialect, all_exported)                                                                      \
+    int lint_read_##name(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e) \
+    {                                                                                                            \
+        (void)e;                                                                                                 \
+        return read_as(l, v, group, how, dialect, all_exported);                                                 \
+    }
+READER(sourced, SHELL_SH, 0)
+READER(csh, SHELL_CSH, 0)
+READER(env, SHELL_SH, 1)

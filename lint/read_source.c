@@ -56,11 +56,6 @@ static size_t token_length(const struct source_token *t)
     return t->to - t->from;
 }
 
-static int is_text(const struct source *p, const struct source_token *t, const char *word)
-{
-    return token_length(t) == strlen(word) && !memcmp(text_at(p, t), word, token_length(t));
-}
-
 static int is_name(const struct source *p, const struct source_token *t)
 {
     size_t n = token_length(t);
@@ -118,7 +113,6 @@ static int is_number(const char *s, size_t n)
 /* The text that a value token stands for, in `v`; 0: unknown. */
 static int value_of(const struct source *p, const struct source_token *t, struct lint_view *v)
 {
-    static const char *const words[] = {"true", "false", "True", "False"};
     const char *s = text_at(p, t);
     size_t n = token_length(t);
     if (!ends_here(p, t))
@@ -128,11 +122,8 @@ static int value_of(const struct source *p, const struct source_token *t, struct
         return !t->format && !memchr(s, '$', n) && !memmem(s, n, "%s", 2) && !memmem(s, n, "%d", 2) &&
                !memchr(s, '{', n) && !memchr(s, '\n', n);
     }
-    int literal = t->type == SOURCE_WORD && is_number(s, n);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        literal |= t->type == SOURCE_WORD && is_text(p, t, words[i]);
     *v = (struct lint_view){p->v->t, p->v->s, t->from, t->to, p->v->map};
-    return literal;
+    return t->type == SOURCE_WORD && (is_number(s, n) || word_in("true|false|True|False", WORD_IS, s, n));
 }
 
 static int group_of(const struct source *p)
@@ -172,8 +163,9 @@ static void check_string(struct source *p, const struct lint_setting *s, const s
 static void add_setting(struct source *p, const struct source_token *name, const struct source_token *value, int group)
 {
     struct lint_view v;
-    int known = value_of(p, value, &v), nothing = is_text(p, value, "null") || is_text(p, value, "None");
-    if (nothing || (value->type == SOURCE_PUNCT && strchr("{[", value->punct))) { /* an object about a variable */
+    int known = value_of(p, value, &v);
+    if (word_in("null|None", WORD_IS, text_at(p, value), token_length(value)) ||
+        (value->type == SOURCE_PUNCT && strchr("{[", value->punct))) { /* an object about a variable */
         lint_understood(p->l, p->v, name->from);
         return;
     }
@@ -190,28 +182,21 @@ static void add_setting(struct source *p, const struct source_token *name, const
 /* ---- names with a value beside them ------------------------------------------------------------------------------ */
 
 /* The last part of the called word: "setdefault" of os.environ.setdefault. */
-static int calls_one_of(const struct source *p, const struct level *v, const char *const *names)
+static int calls_one_of(const struct source *p, const struct level *v, const char *names)
 {
     size_t from = v->callee_end;
     while (from > v->callee && p->v->s[from - 1] != '.')
         from--;
-    for (; *names; names++)
-        if (v->callee_end - from == strlen(*names) && !memcmp(p->v->s + from, *names, strlen(*names)))
-            return 1;
-    return 0;
+    return word_in(names, WORD_IS, p->v->s + from, v->callee_end - from);
 }
 
-static const char *const setters[] = {"setdefault", "setenv",  "putenv",      "set_env",
-                                      "pushenv",    "set_var", "Setenv",      "add_env",
-                                      "setEnv",     "env_set", "prepend_env", "set_environment_variable",
-                                      NULL};
-static const char *const holders[] = {"putenv", "_putenv", "append", "push_back", "emplace_back", NULL};
-static const char *const shells[] = {"system", "run", "call", "check_call", "check_output", "Popen", NULL};
-static const char *const talkers[] = {
-    "print", "info",       "warning",      "warn",           "debug",       "error",    "log",         "exception",
-    "write", "ValueError", "RuntimeError", "add_argument",   "echo",        "fail",     "skip",        "startswith",
-    "get",   "getenv",     "pop",          "RuntimeWarning", "help",        "whatis",   "LmodMessage", "Field",
-    "group", "match",      "compile",      "search",         "append_text", "describe", NULL};
+static const char setters[] = "setdefault|setenv|putenv|set_env|pushenv|set_var|Setenv|add_env|setEnv|env_set|"
+                              "prepend_env|set_environment_variable";
+static const char holders[] = "putenv|_putenv|append|push_back|emplace_back";
+static const char shells[] = "system|run|call|check_call|check_output|Popen";
+static const char talkers[] = "print|info|warning|warn|debug|error|log|exception|write|ValueError|RuntimeError|"
+                              "add_argument|echo|fail|skip|startswith|get|getenv|pop|RuntimeWarning|help|whatis|"
+                              "LmodMessage|Field|group|match|compile|search|append_text|describe";
 
 /* NAME = value on the outermost level is the program's own variable, unless the line stands for itself in a file of
  * settings; in a call it is an argument, in braces an entry. */
@@ -224,7 +209,7 @@ static int is_own_variable(const struct source *p, const struct source_token *na
 static int is_pair_of_map(struct source *p, const struct level *v, const struct source_token *name,
                           const struct source_token *value)
 {
-    static const char *const own[] = {"env", "envs", "SetEnv", "_putenv_s", "qputenv", "emplace", NULL};
+    static const char own[] = "env|envs|SetEnv|_putenv_s|qputenv|emplace";
     struct source_token n = next_token(p, value);
     if (!is_compiled(p) || name->type != SOURCE_STRING || value->type != SOURCE_STRING)
         return 0;
@@ -269,7 +254,7 @@ static void on_field(struct source *p, const struct source_token *key)
     if (!v || sign.type != SOURCE_PUNCT || !strchr("=:", sign.punct))
         return;
     struct source_token value = beyond_lines(p, &sign);
-    if (is_text(p, key, "name") || is_text(p, key, "Name") || is_text(p, key, "key"))
+    if (!word_in("value|Value", WORD_IS, text_at(p, key), token_length(key)))
         v->name = value;
     else
         v->value = value;
@@ -395,7 +380,6 @@ static void on_line(struct source *p, size_t after)
 
 static void on_token(struct source *p, const struct source_token *t)
 {
-    static const char *const fields[] = {"name", "value", "Name", "Value", "key"};
     if (t->type == SOURCE_PUNCT && strchr("([{", t->punct)) {
         open_level(p, t->punct, t->from);
     } else if (t->type == SOURCE_PUNCT && strchr(")]}", t->punct)) {
@@ -405,9 +389,8 @@ static void on_token(struct source *p, const struct source_token *t)
     } else if (is_name(p, t)) {
         on_name(p, t);
     } else if (t->type == SOURCE_STRING || t->type == SOURCE_WORD) {
-        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-            if (is_text(p, t, fields[i]))
-                on_field(p, t);
+        if (word_in("name|value|Name|Value|key", WORD_IS, text_at(p, t), token_length(t)))
+            on_field(p, t);
         if (t->type == SOURCE_STRING)
             on_string(p, t);
     }

@@ -86,15 +86,12 @@ static struct lint_setting *add_setting(struct yaml *y, const struct scalar *nam
  * refused. */
 static void check_string(struct yaml *y, struct lint_setting *s, const struct scalar *value)
 {
-    static const char *const truths[] = {"true", "false", "on", "off", "yes", "no", NULL};
     if (!s || !value->plain || !memmem(y->v->s, y->v->to, "apiVersion:", 11))
         return;
     s->is_bare = 1;
     char *end;
     int refused = (strtod(value->text, &end), end != value->text && !*end) && !isalpha((unsigned char)*value->text);
-    for (const char *const *t = truths; *t; t++)
-        refused |= !strcasecmp(value->text, *t);
-    if (!refused)
+    if (!refused && !word_in("true|false|on|off|yes|no", WORD_IS_ANY_CASE, value->text, strlen(value->text)))
         return;
     struct lint_finding *f =
         lint_find(y->l, NT_NOT_A_STRING, s, "Kubernetes takes only strings here and refuses the manifest.",
@@ -129,22 +126,13 @@ static int add_pair(struct yaml *y, const struct scalar *text, int group)
     return 1;
 }
 
-static int is_prose(const char *key)
-{
-    static const char *const keys[] = {"description", "help", "message", "summary", "title", "comment", "doc", NULL};
-    for (const char *const *k = keys; key && *k; k++)
-        if (!strcmp(key, *k))
-            return 1;
-    return 0;
-}
-
 /* A script, a file's content, or a command's words. */
 static void read_string(struct yaml *y, const struct scalar *s, const char *key, int group)
 {
     if (!lint_names_any(s->text, strlen(s->text)) || add_pair(y, s, group) || !strpbrk(s->text, " \n"))
         return;
     struct lint_view v = view_of(y, s);
-    if (is_prose(key)) {
+    if (key && word_in("description|help|message|summary|title|comment|doc", WORD_IS, key, strlen(key))) {
         lint_talked_of(y->l, &v, 0, v.to);
         return;
     }

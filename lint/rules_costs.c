@@ -81,27 +81,18 @@ static void check_debug_file(struct lint *l, const struct lint_setting *s)
               "Put %h (host) and %p (process) into the name.");
 }
 
-static int speaks_of(const struct lint_setting *s, const char *const *words)
-{
-    for (; *words; words++)
-        if (lint_speaks_of(s->text, *words))
-            return 1;
-    return 0;
-}
-
 static void check_connections(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const fsdp[] = {"--use-torch-fsdp2", "--use-custom-fsdp", "--use-megatron-fsdp", NULL};
-    static const char *const megatron[] = {"--sequence-parallel", NULL};
+    static const char fsdp[] = "--use-torch-fsdp2|--use-custom-fsdp|--use-megatron-fsdp";
     int64_t n;
     if (!lint_number(s, &n))
         return;
     if (n < 1 || n > 32)
         lint_find(l, NT_HARDWARE_QUEUES, s, "The CUDA driver takes 1 to 32.", "Write 1 to 32, or remove it.");
-    else if (n == 1 && speaks_of(s, fsdp))
+    else if (n == 1 && lint_speaks_of(s->text, fsdp))
         lint_find(l, NT_HARDWARE_QUEUES, s, "One hardware queue prevents the overlap that this job's FSDP needs.",
                   "Remove it for FSDP jobs.");
-    else if (n != 1 && speaks_of(s, megatron) && !speaks_of(s, fsdp))
+    else if (n != 1 && lint_speaks_of(s->text, "--sequence-parallel") && !lint_speaks_of(s->text, fsdp))
         lint_find(l, NT_HARDWARE_QUEUES, s, "Megatron's sequence parallelism needs 1 on GPUs before Blackwell.",
                   "Write 1.");
 }
@@ -148,21 +139,10 @@ static void check_plugin_value(struct lint *l, const struct lint_setting *s)
 /* Files that are read; others are written. */
 static void check_missing_file(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const read[] = {"NCCL_TOPO_FILE",
-                                       "NCCL_GRAPH_FILE",
-                                       "NCCL_CONF_FILE",
-                                       "NCCL_TUNER_PLUGIN",
-                                       "NCCL_NET_PLUGIN",
-                                       "NCCL_PROFILER_PLUGIN",
-                                       "NCCL_ENV_PLUGIN",
-                                       "NCCL_TUNER_CONFIG_PATH",
-                                       "NCCL_IBVERBS_LIB",
-                                       "NCCL_TUNER_CONFIG_FILE",
-                                       NULL};
-    const char *const *name = read;
-    while (*name && strcmp(*name, s->name) != 0)
-        name++;
-    if (!*name || !l->options.root || !s->value || s->value[0] != '/')
+    static const char read[] =
+        "NCCL_TOPO_FILE|NCCL_GRAPH_FILE|NCCL_CONF_FILE|NCCL_TUNER_PLUGIN|NCCL_NET_PLUGIN|NCCL_PROFILER_PLUGIN|"
+        "NCCL_ENV_PLUGIN|NCCL_TUNER_CONFIG_PATH|NCCL_IBVERBS_LIB|NCCL_TUNER_CONFIG_FILE";
+    if (!word_in(read, WORD_IS, s->name, strlen(s->name)) || !l->options.root || !s->value || s->value[0] != '/')
         return;
     int of_hosts = s->text && (!strcmp(s->text->kind, "shell") || !strcmp(s->text->kind, "conf"));
     if (l->options.elsewhere && !of_hosts) /* a container's files are its own */
@@ -267,12 +247,9 @@ static const char *nodes_text(const struct lint *l, int nodes)
 /* A least number of channels that NCCL has here anyway. */
 static void check_already_there(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const least[] = {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"};
     int64_t value;
-    int asks = 0;
-    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
-        asks |= !strcmp(least[i], s->name);
-    if (!asks || !lint_number(s, &value) || value < 1)
+    if (!word_in("NCCL_MIN_NRINGS|NCCL_MIN_NCHANNELS|NCCL_MIN_CTAS", WORD_IS, s->name, strlen(s->name)) ||
+        !lint_number(s, &value) || value < 1)
         return;
     if (l->channels_asked != nodes_of(l, s)) {
         l->channels_asked = l->channels_nodes = nodes_of(l, s);
@@ -317,9 +294,9 @@ static int is_cut(const struct topology *t)
 
 static void check_instances(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const devices[] = {"CUDA_VISIBLE_DEVICES=MIG-", "NVIDIA_VISIBLE_DEVICES=MIG-", NULL};
     int peers = !strncmp(s->name, "NCCL_P2P_", 9) || !strcmp(s->name, "NCCL_NVLS_ENABLE");
-    if (!peers || (!is_cut(l->options.topology) && !speaks_of(s, devices)))
+    if (!peers || (!is_cut(l->options.topology) &&
+                   !lint_speaks_of(s->text, "CUDA_VISIBLE_DEVICES=MIG-|NVIDIA_VISIBLE_DEVICES=MIG-")))
         return;
     lint_find(
         l, NT_MIG_INSTANCES, s,

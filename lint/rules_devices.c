@@ -19,15 +19,8 @@ static int is_counted(const struct env_device *d)
     if (strchr("^=", d->name[0]) || memchr(d->name, '-', d->length) || digits != 1 || digits == d->length ||
         d->name[d->length - digits] == '0')
         return 0;
-    static const char *const by_place[] = {"en", "ibp", "ibs", "roce", "rdma"};
-    static const char *const drivers[] = {"mlx4", "mlx5", "hfi1"}; /* their digit counts nothing */
-    for (size_t i = 0; i < sizeof(by_place) / sizeof(by_place[0]); i++)
-        if (d->length > strlen(by_place[i]) && !memcmp(d->name, by_place[i], strlen(by_place[i])))
-            return 0;
-    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
-        if (d->length == strlen(drivers[i]) && !memcmp(d->name, drivers[i], d->length))
-            return 0;
-    return 1;
+    return !word_in("en|ibp|ibs|roce|rdma", WORD_BEGINS, d->name, d->length) &&
+           !word_in("mlx4|mlx5|hfi1", WORD_IS, d->name, d->length); /* a driver's digit counts nothing */
 }
 
 static int ends_in_digit(const struct env_device *d)

@@ -382,36 +382,27 @@ static void check_unsafe_flush(struct lint *l, const struct lint_setting *s)
 /* Whether a document starts several nodes: it names their number or list, and nowhere says that it is one. */
 static int has_many_nodes(struct lint_text *t)
 {
-    static const char *const one[] = {"nnodes=1",  "nnodes 1", "NNODES=1",   "NNODES:-1",
-                                      "nodes=1\n", "-N 1\n",   "standalone", "select=1:"};
-    static const char *const many[] = {"nnodes",    "NNODES",    "--nodes",   "#SBATCH -N", "hostfile",
-                                       "node_rank", "node-rank", "NODE_RANK", "select=",    "hostnames"};
-    int count = 0, single = 0;
-    for (size_t i = 0; t && i < sizeof many / sizeof *many; i++)
-        count |= lint_speaks_of(t, many[i]);
-    for (size_t i = 0; t && i < sizeof one / sizeof *one; i++)
-        single |= lint_speaks_of(t, one[i]);
-    return count && !single;
+    static const char one[] = "nnodes=1|nnodes 1|NNODES=1|NNODES:-1|nodes=1\n|-N 1\n|standalone|select=1:";
+    static const char many[] =
+        "nnodes|NNODES|--nodes|#SBATCH -N|hostfile|node_rank|node-rank|NODE_RANK|select=|hostnames";
+    return lint_speaks_of(t, many) && !lint_speaks_of(t, one);
 }
 
 static void check_local_interface(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const local[] = {"lo", "docker0", "virbr0"};
     struct env_devices d;
     if (!s->value)
         return;
     env_parse_devices(s->value, &d);
     for (int i = 0; i < d.count && !d.exclude; i++)
-        for (size_t k = 0; k < sizeof(local) / sizeof(local[0]); k++)
-            if (d.list[i].length == strlen(local[k]) && !strncmp(d.list[i].name, local[k], d.list[i].length)) {
-                lint_find(l, NT_LOCAL_INTERFACE, s,
-                          arena_printf(l->arena,
-                                       "\"%s\" reaches only this node; bootstrap between nodes fails over it.",
-                                       local[k]),
-                          "Name the interface that joins the nodes, or remove it.")
-                    ->severity = has_many_nodes(s->text) ? FINDING_WARNING : FINDING_NOTE;
-                return;
-            }
+        if (word_in("lo|docker0|virbr0", WORD_IS, d.list[i].name, d.list[i].length)) {
+            lint_find(l, NT_LOCAL_INTERFACE, s,
+                      arena_printf(l->arena, "\"%.*s\" reaches only this node; bootstrap between nodes fails over it.",
+                                   (int)d.list[i].length, d.list[i].name),
+                      "Name the interface that joins the nodes, or remove it.")
+                ->severity = has_many_nodes(s->text) ? FINDING_WARNING : FINDING_NOTE;
+            return;
+        }
 }
 
 /* host:port or [address]:port. Of "host" NCCL 2.28.9 makes port 65535, of "host:" and "host:x" port 0. */
@@ -428,25 +419,22 @@ static void check_comm_id(struct lint *l, const struct lint_setting *s)
 /* Words for its own networks that NCCL does not know. */
 static void check_network_name(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const words[] = {"infiniband", "ibverbs",  "verbs", "rdma", "roce", "tcp",
-                                        "sockets",    "ethernet", "eth0",  "ib0",  "mlx5", "true",
-                                        "auto",       "nccl_ib",  "ofi",   "efa",  "0",    "1"};
+    static const char words[] = "infiniband|ibverbs|verbs|rdma|roce|tcp|sockets|ethernet|eth0|ib0|mlx5|true|auto|"
+                                "nccl_ib|0|1|ofi|efa";
+    const size_t n = s->value ? strlen(s->value) : 0;
+    const int libfabric = n && word_in("ofi|efa", WORD_IS_ANY_CASE, s->value, n);
     if (s->value && strchr(s->value, ','))
         lint_find(l, NT_NETWORK_EXCLUDED, s,
                   "NCCL takes the whole value for the name of one network, and none is called so: communicator "
                   "creation fails.",
                   "Write one name, such as IB, or remove it.");
-    for (size_t i = 0; s->value && i < sizeof words / sizeof *words; i++) {
-        int libfabric = !strcmp(words[i], "ofi") || !strcmp(words[i], "efa");
-        if (strcasecmp(s->value, words[i]) != 0)
-            continue;
+    if (n && word_in(words, WORD_IS_ANY_CASE, s->value, n))
         lint_find(l, NT_NETWORK_EXCLUDED, s,
                   "NCCL's own networks are called IB and Socket. Without a plugin of this name communicator "
                   "creation fails.",
                   libfabric ? "Write the name that the plugin logs, such as \"AWS Libfabric\", or remove it."
                             : "Write IB or Socket, or remove it.")
             ->severity = libfabric ? FINDING_WARNING : FINDING_ERROR;
-    }
 }
 
 static const struct {

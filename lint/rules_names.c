@@ -166,11 +166,8 @@ static int is_torch_name(struct lint *l, const struct lint_setting *s)
 /* Whether the document itself does something with $NAME or "NAME": then it is a variable of its author's. */
 static int is_read_here(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const forms[] = {"$%s", "${%s", "get(\"%s", "getenv(\"%s"};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (lint_speaks_of(s->text, arena_printf(l->arena, forms[i], s->name)))
-            return 1;
-    return 0;
+    const char *n = s->name;
+    return lint_speaks_of(s->text, arena_printf(l->arena, "$%s|${%s|get(\"%s|getenv(\"%s", n, n, n, n));
 }
 
 /* nccl_debug: only where it goes into an environment under that name. */

@@ -49,13 +49,12 @@ static int is_true(const yaml_node_t *n)
 }
 
 /* Return whether a scalar below the node, or a key, contains one of the words. */
-static int mentions(struct pods *p, const yaml_node_t *n, const char *const *words, int level)
+static int mentions(struct pods *p, const yaml_node_t *n, const char *words, int level)
 {
     if (!n || level == MOST_LEVELS || p->room-- <= 0)
         return 0;
-    for (const char *const *w = words; n->type == YAML_SCALAR_NODE && *w; w++)
-        if (strstr(text_of(n), *w))
-            return 1;
+    if (n->type == YAML_SCALAR_NODE)
+        return word_in(words, WORD_OCCURS, text_of(n), strlen(text_of(n)));
     if (n->type == YAML_SEQUENCE_NODE)
         for (yaml_node_item_t *i = n->data.sequence.items.start; i < n->data.sequence.items.top; i++)
             if (mentions(p, yaml_document_get_node(p->doc, *i), words, level + 1))
@@ -70,26 +69,16 @@ static int mentions(struct pods *p, const yaml_node_t *n, const char *const *wor
 
 /* ---- one container ----------------------------------------------------------------------------------------------- */
 
-static int begins_with_any(const char *s, const char *const *words)
-{
-    for (; *words; words++)
-        if (!strncmp(s, *words, strlen(*words)))
-            return 1;
-    return 0;
-}
-
 static void take_resource(struct container *c, yaml_node_t *key, const yaml_node_t *value)
 {
-    static const char *const plain[] = {"cpu", "memory", "ephemeral-storage", "hugepages-", "nvidia.com/mig", NULL};
-    static const char *const rdma[] = {"rdma", "roce", "infiniband", "/ib", "mlnx", "hca", NULL};
     const char *name = text_of(key);
+    const size_t n = strlen(name);
     if (!strncmp(name, "nvidia.com/gpu", strlen("nvidia.com/gpu")) || !strcmp(name, "amd.com/gpu")) {
         c->gpus = key;
         c->ngpus = strtol(text_of(value), NULL, 10);
-    } else if (!begins_with_any(name, plain)) {
+    } else if (!word_in("cpu|memory|ephemeral-storage|hugepages-|nvidia.com/mig", WORD_BEGINS, name, n)) {
         c->extended = 1;
-        for (const char *const *w = rdma; *w; w++)
-            c->rdma |= strstr(name, *w) != NULL;
+        c->rdma |= word_in("rdma|roce|infiniband|/ib|mlnx|hca", WORD_OCCURS, name, n);
     }
 }
 
@@ -121,31 +110,29 @@ static void find_lack(const struct pods *p, const struct container *c, enum lint
 
 static void judge_container(struct pods *p, struct container *c)
 {
-    static const char *const devices[] = {"/dev/infiniband", NULL}, *const networks[] = {"networks", NULL};
-    static const char *const locks[] = {"IPC_LOCK", "SYS_RESOURCE", "ALL", NULL};
-    static const char *const shm[] = {"/dev/shm", NULL}, *const limits[] = {"ulimit", NULL};
-    static const char *const runs[] = {"torchrun",          "mpirun", "_perf",           "deepspeed", "accelerate",
-                                       "torch.distributed", "vllm",   "tensor-parallel", "sglang",    NULL};
+    static const char runs[] =
+        "torchrun|mpirun|_perf|deepspeed|accelerate|torch.distributed|vllm|tensor-parallel|sglang";
     const yaml_node_t *security = get_value(p, c->self, "securityContext");
     take_resources(p, c);
     if (c->ngpus < 1)
         return;
     const int has_all = is_true(get_value(p, security, "privileged"));
     if (p->rdma && !has_all && !c->extended && !get_value(p, c->pod, "resourceClaims") &&
-        !mentions(p, c->pod, devices, 0) && !mentions(p, get_value(p, c->metadata, "annotations"), networks, 0))
+        !mentions(p, c->pod, "/dev/infiniband", 0) &&
+        !mentions(p, get_value(p, c->metadata, "annotations"), "networks", 0))
         find_lack(p, c, NT_NO_RDMA_RESOURCE,
                   "The manifest sets up NCCL's RDMA transport, but this container has no RDMA device: NCCL falls back "
                   "to TCP.",
                   "Add the RDMA device plugin's resource to its limits, such as rdma/hca_shared_devices_a: 1.");
-    if (c->rdma && !has_all && !mentions(p, get_value(p, security, "capabilities"), locks, 0) &&
-        !mentions(p, get_value(p, c->self, "command"), limits, 0) &&
-        !mentions(p, get_value(p, c->self, "args"), limits, 0))
+    if (c->rdma && !has_all && !mentions(p, get_value(p, security, "capabilities"), "IPC_LOCK|SYS_RESOURCE|ALL", 0) &&
+        !mentions(p, get_value(p, c->self, "command"), "ulimit", 0) &&
+        !mentions(p, get_value(p, c->self, "args"), "ulimit", 0))
         find_lack(p, c, NT_NO_IPC_LOCK,
                   "This container has an RDMA device and no IPC_LOCK: if the container runtime limits locked memory to "
                   "64 KiB or 8 MiB, NCCL cannot register its buffers.",
                   "Add securityContext: {capabilities: {add: [IPC_LOCK]}}, or give the runtime LimitMEMLOCK=infinity.");
     if (c->ngpus > 1 && !is_true(get_value(p, c->pod, "hostIPC")) &&
-        !mentions(p, get_value(p, c->self, "volumeMounts"), shm, 0) &&
+        !mentions(p, get_value(p, c->self, "volumeMounts"), "/dev/shm", 0) &&
         (p->uses_nccl || mentions(p, get_value(p, c->self, "command"), runs, 0) ||
          mentions(p, get_value(p, c->self, "args"), runs, 0)))
         find_lack(p, c, NT_SMALL_SHM,
@@ -180,34 +167,14 @@ static void walk_node(struct pods *p, yaml_node_t *n, yaml_node_t *metadata, int
         walk_node(p, yaml_document_get_node(p->doc, i->value), metadata, level + 1);
 }
 
-/* Return true for objects whose pods have what is written and no more. Others are completed from templates. */
-static int has_whole_pods(const char *kind)
-{
-    static const char *const kinds[] = {"Pod",
-                                        "Job",
-                                        "CronJob",
-                                        "Deployment",
-                                        "DaemonSet",
-                                        "MPIJob",
-                                        "StatefulSet",
-                                        "PyTorchJob",
-                                        "JobSet",
-                                        "RayJob",
-                                        "LeaderWorkerSet",
-                                        "RayCluster",
-                                        "TFJob",
-                                        "TrainingRuntime",
-                                        "ClusterTrainingRuntime"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(kind, kinds[i]))
-            return 1;
-    return 0;
-}
+/* Objects whose pods have what is written and no more. Others are completed from templates. */
+static const char whole_pods[] =
+    "Pod|Job|CronJob|Deployment|DaemonSet|MPIJob|StatefulSet|PyTorchJob|JobSet|RayJob|LeaderWorkerSet|RayCluster|TFJob|"
+    "TrainingRuntime|ClusterTrainingRuntime";
 
 /* What the settings of the whole text say: RDMA is set up and not switched off. */
 static void take_settings(struct pods *p)
 {
-    static const char *const no_hca[] = {"eth", "en", "none", "^", NULL}; /* what people write against RDMA */
     int off = 0;
     for (size_t i = p->v->t->first; i < p->l->nsettings; i++) {
         const struct lint_setting *s = p->l->settings[i];
@@ -217,8 +184,8 @@ static void take_settings(struct pods *p)
             off |= strcmp(value, "0") != 0;
         else if (!strcmp(s->name, "NCCL_NET"))
             off |= strcasecmp(value, "IB") != 0;
-        else if (!strcmp(s->name, "NCCL_IB_HCA") && begins_with_any(value, no_hca))
-            off = 1;
+        else if (!strcmp(s->name, "NCCL_IB_HCA") && word_in("eth|en|none|^", WORD_BEGINS, value, strlen(value)))
+            off = 1; /* what people write against RDMA */
         else
             p->rdma |= !strncmp(s->name, "NCCL_IB_", 8);
     }
@@ -242,8 +209,8 @@ void lint_check_pods(struct lint *l, const struct lint_view *v)
         more = yaml_parser_load(&parser, &doc);
         yaml_node_t *root = more ? yaml_document_get_root_node(&doc) : NULL;
         const char *kind = text_of(get_value(&p, root, "kind"));
-        p.uses_nccl |= !strcmp(kind, "MPIJob") || !strcmp(kind, "PyTorchJob");
-        if (has_whole_pods(kind))
+        p.uses_nccl |= word_in("MPIJob|PyTorchJob", WORD_IS, kind, strlen(kind));
+        if (word_in(whole_pods, WORD_IS, kind, strlen(kind)))
             walk_node(&p, root, NULL, 0);
         if (more)
             yaml_document_delete(&doc);

@@ -21,15 +21,9 @@ static int is_named(const struct lint_launch *c, const char *name)
 /* Whether ssh's command starts ranks with nothing that could bring the settings along. */
 static int runs_bare(const char *remote)
 {
-    static const char *const programs[] = {"python", "torchrun", "deepspeed", "mpirun", "_perf", "accelerate"};
-    static const char *const brings[] = {"source ", ". /",  ". ~",     "env",    "ENV", "EXPORT",
-                                         "export",  "VARS", "module ", "docker", ".sh"};
-    int runs = 0, brought = 0;
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        runs |= strstr(remote, programs[i]) != NULL;
-    for (size_t i = 0; i < sizeof brings / sizeof *brings; i++)
-        brought |= strstr(remote, brings[i]) != NULL;
-    return runs && !brought;
+    const size_t n = strlen(remote);
+    return word_in("python|torchrun|deepspeed|mpirun|_perf|accelerate", WORD_OCCURS, remote, n) &&
+           !word_in("source |. /|. ~|env|ENV|EXPORT|export|VARS|module |docker|.sh", WORD_OCCURS, remote, n);
 }
 
 static int is_lost(const struct lint_setting *s, const struct lint_launch *c)
@@ -44,21 +38,22 @@ static int is_lost(const struct lint_setting *s, const struct lint_launch *c)
 
 static const struct {
     enum lint_rule rule;
-    const char *says, *advice, *mark;
+    const char *says, *advice, *mark, *who; /* who: NULL it is not sure, as Open MPI's first host has everything */
 } losses[] = {
     [LINT_MPIRUN] = {NT_MPIRUN_LEAVES_IT,
                      "Open MPI starts the ranks of other hosts through ssh and passes only what -x names",
                      "Add -x %s, or write /etc/nccl.conf on every node.", " -x "},
     [LINT_SRUN] = {NT_SRUN_LEAVES_IT, "srun passes only what --export names",
-                   "Use --export=ALL, or add %s to the list.", ","},
+                   "Use --export=ALL, or add %s to the list.", ",", "srun"},
     [LINT_SSH] = {NT_SSH_LEAVES_IT, "ssh runs its command in a new environment",
-                  "Set %s in the command itself, or write /etc/nccl.conf on every node.", ", "},
+                  "Set %s in the command itself, or write /etc/nccl.conf on every node.", ", ", "ssh"},
     [LINT_SUDO] = {NT_SUDO_DROPS_IT, "sudo removes variables unless it is configured to keep them",
-                   "Use sudo -E, or --preserve-env=%s.", ","},
+                   "Use sudo -E, or --preserve-env=%s.", ",", "sudo"},
     [LINT_CLEAN] = {NT_SUDO_DROPS_IT, "env -i and --cleanenv start a command without the variables of this shell",
-                    "Set %s in the command itself, or drop the option.", ", "},
+                    "Set %s in the command itself, or drop the option.", ", ", "the clean environment"},
     [LINT_DOCKER] = {NT_CONTAINER_LEAVES_IT, "A container starts without the variables of this shell",
-                     "Add -e %s, or set it in the container.", " -e "},
+                     "Add -e %s, or set it in the container.", " -e ", "docker"},
+    [LINT_TORCHRUN] = {0},
 };
 
 /* One finding a launch, at the first setting that it loses; the advice names some. */
@@ -107,9 +102,6 @@ long lint_behind_launch(const struct lint_setting *s)
  * first host have what it does not pass. */
 static const char *find_loss(const struct lint *l, const struct lint_setting *s)
 {
-    static const char *const passes[] = {
-        [LINT_SRUN] = "srun",     [LINT_SSH] = "ssh",    [LINT_SUDO] = "sudo", [LINT_CLEAN] = "the clean environment",
-        [LINT_DOCKER] = "docker", [LINT_TORCHRUN] = NULL};
     const struct lint_text *t = s->text;
     const struct lint_launch *by = NULL;
     long line = lint_behind_launch(s), column;
@@ -121,14 +113,14 @@ static const char *find_loss(const struct lint *l, const struct lint_setting *s)
         const struct lint_launch *c = t->launches[i];
         if (c->before <= s->number || !lint_can_meet(s->branch, c->branch) || (by && by->group == c->group))
             continue; /* of the same command: what srun starts has what srun passes */
-        if (!passes[c->launcher] || !is_lost(s, c))
+        if (!losses[c->launcher].who || !is_lost(s, c))
             return NULL;
         by = c;
     }
     if (!by)
         return NULL;
     lint_place(t, by->at, &line, &column);
-    return arena_printf(l->arena, "%s in line %ld does not pass", passes[by->launcher], line);
+    return arena_printf(l->arena, "%s in line %ld does not pass", losses[by->launcher].who, line);
 }
 
 static int sets(const struct lint_setting *s)
@@ -209,11 +201,8 @@ static int is_within(const struct lint_branch *b, const struct lint_branch *of)
 
 static int may_be_set_again(const struct lint_setting *s)
 {
-    static const char *const kept[] = {"python", "lua", "markdown", "conf", "hcl", "make"};
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        if (!strcmp(s->text->kind, kept[i]))
-            return 0;
-    return s->value && (s->how == LINT_EXPORTED || s->how == LINT_DECLARED || s->how == LINT_COMMAND);
+    return s->value && !word_in("python|lua|markdown|conf|hcl|make", WORD_IS, s->text->kind, strlen(s->text->kind)) &&
+           (s->how == LINT_EXPORTED || s->how == LINT_DECLARED || s->how == LINT_COMMAND);
 }
 
 const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s)

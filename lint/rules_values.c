@@ -33,28 +33,24 @@ static const char *upper_case(struct lint *l, const char *s)
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-static int is_one_of(const char *s, const char *const *words)
+static int is_one_of(const char *s, const char *words)
 {
-    for (; *words; words++)
-        if (!strcasecmp(s, *words))
-            return 1;
-    return 0;
+    return word_in(words, WORD_IS_ANY_CASE, s, strlen(s));
 }
 
 static void find_word_as_number(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const yes[] = {"true", "yes", "on", "enable", "enabled", "t", "y", NULL};
-    static const char *const no[] = {"false", "no", "off", "disable", "disabled", "f", "n", "none", NULL};
+    const int yes = is_one_of(s->value, "true|yes|on|enable|enabled|t|y");
     char usual[ENV_VALUE];
     int has_default = env_default_at(s->var, l->high, usual);
     const char *says =
         arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and uses 0.", s->value);
-    if (is_one_of(s->value, no)) {
+    if (is_one_of(s->value, "false|no|off|disable|disabled|f|n|none")) {
         keep_effect(fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which has the same effect."), "0"));
-    } else if (is_one_of(s->value, yes) && strstr(s->name, "_DISABLE")) { /* which of both jobs can do without? */
+    } else if (yes && strstr(s->name, "_DISABLE")) { /* which of both jobs can do without? */
         lint_find(l, NT_WORD_AS_NUMBER, s, says,
                   "What it would switch off is on today, and stays on without the line. Write 1 to switch it off.");
-    } else if (is_one_of(s->value, yes)) {
+    } else if (yes) {
         fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 1."), "1");
     } else {
         lint_find(l, NT_WORD_AS_NUMBER, s, says,
@@ -226,14 +222,6 @@ static void check_choice(struct lint *l, const struct lint_setting *s)
 
 /* ---- device lists ------------------------------------------------------------------------------------------------ */
 
-static int begins_with(const char *s, size_t n, const char *const *list)
-{
-    for (; *list; list++)
-        if (n >= strlen(*list) && !memcmp(s, *list, strlen(*list)))
-            return 1;
-    return 0;
-}
-
 /* A name that stands twice in a list is most likely a mistyped other one. */
 static void check_repeated(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
 {
@@ -253,12 +241,10 @@ static void check_repeated(struct lint *l, const struct lint_setting *s, const s
 /* Names that only one of the two kinds has; kernel names like ibp12s0 are used for both. */
 static void check_device_kind(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
 {
-    static const char *const interfaces[] = {"eth", "bond", "ib0",    "ib1", "ib2", "ib3",    "eno",   "ens", "enp",
-                                             "enx", "hsn",  "ipogif", "lo",  "em1", "docker", "virbr", NULL};
-    static const char *const verbs[] = {"mlx5_", "mlx4_", "bnxt_re", "hfi1_", "rocep", "roceo", "rdmap", "efa_", NULL};
-    static const char *const no_names[] = {"all", "any", "auto", "default", "none", "true", "false", NULL};
+    static const char interfaces[] = "eth|bond|ib0|ib1|ib2|ib3|eno|ens|enp|enx|hsn|ipogif|lo|em1|docker|virbr";
+    static const char verbs[] = "mlx5_|mlx4_|bnxt_re|hfi1_|rocep|roceo|rdmap|efa_";
     int hca = s->var->grammar == ENV_G_HCA;
-    if (is_one_of(s->value, no_names)) {
+    if (is_one_of(s->value, "all|any|auto|default|none|true|false")) {
         lint_find(l, NT_DEVICE_LIST, s, "NCCL looks for devices of this name: the word has no special meaning here.",
                   "Remove it to let NCCL use every device, or name devices.");
         return;
@@ -272,7 +258,7 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
                       "Write the device's name, or for RoCE addresses NCCL_IB_ADDR_RANGE.");
             return;
         }
-        if (!begins_with(d->list[i].name, d->list[i].length, hca ? interfaces : verbs))
+        if (!word_in(hca ? interfaces : verbs, WORD_BEGINS, d->list[i].name, n))
             continue;
         lint_find(
             l, NT_DEVICE_KIND, s,
@@ -470,9 +456,6 @@ static void check_groups(struct lint *l, const struct lint_setting *s)
 
 static void check_policy(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const check_modes[] = {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL", NULL};
-    static const char *const launch_modes[] = {"PARALLEL", "GROUP", NULL};
-    static const char *const merge_policies[] = {"ALL", "RAIL", NULL};
     const char *says = NULL, *advice = NULL;
     enum finding_severity severity = FINDING_ERROR;
     switch (s->var->grammar) {
@@ -493,13 +476,13 @@ static void check_policy(struct lint *l, const struct lint_setting *s)
         }
         break;
     case ENV_G_MERGE_POLICY:
-        if (!is_one_of(s->value, merge_policies)) {
+        if (!is_one_of(s->value, "ALL|RAIL")) {
             says = "NCCL knows no such policy and uses ALL.";
             advice = "Write ALL or RAIL.";
         }
         break;
     case ENV_G_LAUNCH:
-        if (!is_one_of(s->value, launch_modes)) {
+        if (!is_one_of(s->value, "PARALLEL|GROUP")) {
             says = "Anything but GROUP means PARALLEL, the default.";
             advice = "Remove the line.";
         } else if (!strcasecmp(s->value, "GROUP")) {
@@ -509,7 +492,7 @@ static void check_policy(struct lint *l, const struct lint_setting *s)
         severity = FINDING_WARNING;
         break;
     case ENV_G_CHECK_MODE:
-        if (!is_one_of(s->value, check_modes)) {
+        if (!is_one_of(s->value, "DEFAULT|DEBUG_LOCAL|DEBUG_GLOBAL")) {
             says = "NCCL knows no such mode and keeps its default.";
             advice = "Write DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL.";
         }
@@ -528,15 +511,6 @@ static void check_tilde(struct lint *l, const struct lint_setting *s)
                   "Write the whole path, or $HOME if a shell reads the line.");
 }
 
-/* A shell variable of which was found that NCCL does not see it. */
-static int stays_in_shell(const struct lint *l, const struct lint_setting *s)
-{
-    for (size_t i = 0; s->how == LINT_ASSIGNED && i < l->nfindings; i++)
-        if (l->findings[i]->at == s && !strcmp(l->findings[i]->kind->id, "NT609"))
-            return 1;
-    return 0;
-}
-
 void lint_check_values(struct lint *l, const struct lint_setting *s)
 {
     static void (*const checks[])(struct lint *, const struct lint_setting *) = {
@@ -551,7 +525,7 @@ void lint_check_values(struct lint *l, const struct lint_setting *s)
         [ENV_G_LAUNCH] = check_policy,  [ENV_G_CHECK_MODE] = check_policy,
         [ENV_G_WORD_BOOL] = NULL,
     };
-    if (!s->value || !s->value[0] || !s->var || s->var->last || stays_in_shell(l, s))
+    if (!s->value || !s->value[0] || !s->var || s->var->last || s->not_exported)
         return;
     size_t n = strlen(s->value);
     if (n >= 2 && (s->value[0] == '"' || s->value[0] == '\'') && s->value[n - 1] == s->value[0]) {

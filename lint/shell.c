@@ -21,12 +21,9 @@ int shell_is(const struct shell *sh, int i, const char *word)
     return i < sh->nwords && shell_length(sh, i) == strlen(word) && !memcmp(shell_raw(sh, i), word, strlen(word));
 }
 
-int shell_is_one_of(const struct shell *sh, int i, const char *const *list)
+int shell_is_one_of(const struct shell *sh, int i, const char *list)
 {
-    for (; *list; list++)
-        if (shell_is(sh, i, *list))
-            return 1;
-    return 0;
+    return i < sh->nwords && word_in(list, WORD_IS, shell_raw(sh, i), shell_length(sh, i));
 }
 
 size_t shell_assignment(const struct shell *sh, int i)
@@ -38,21 +35,15 @@ size_t shell_assignment(const struct shell *sh, int i)
     return s[n] == '=' || (s[n] == '+' && n + 1 < shell_length(sh, i) && s[n + 1] == '=') ? n : 0;
 }
 
-int shell_runs(const struct shell *sh, int i, const char *const *list)
+int shell_runs(const struct shell *sh, int i, const char *list)
 {
     if (i >= sh->nwords)
         return 0;
     const char *s = shell_raw(sh, i);
     size_t n = shell_length(sh, i);
     const char *slash = memrchr(s, '/', n);
-    if (slash) {
-        n -= (size_t)(slash + 1 - s);
-        s = slash + 1;
-    }
-    for (; *list; list++)
-        if (strlen(*list) == n && !memcmp(s, *list, n))
-            return 1;
-    return 0;
+    const char *name = slash ? slash + 1 : s;
+    return word_in(list, WORD_IS, name, n - (size_t)(name - s));
 }
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
@@ -138,7 +129,6 @@ void shell_json(struct shell *sh, int i, int group)
 
 void shell_written(struct shell *sh, const struct lint_view *v, const struct shell_word *target)
 {
-    static const char *const variables[] = {"GITHUB_ENV", "/environment", NULL};
     struct lint_body *body = ARENA_NEW(sh->l->arena, struct lint_body);
     const struct lint_body *outer = sh->l->body;
     size_t at = target->at, end = target->end;
@@ -148,9 +138,9 @@ void shell_written(struct shell *sh, const struct lint_view *v, const struct she
         end--;
     body->file = arena_strndup(sh->l->arena, sh->s + at, end - at);
     body->end = lint_at(v, v->to);
-    const char *name = strstr(body->file, "nccl.conf") ? "nccl.conf" : body->file;
-    for (const char *const *p = variables; *p; p++)
-        name = strstr(body->file, *p) ? "x.env" : name;
+    const char *name = word_in("GITHUB_ENV|/environment", WORD_OCCURS, body->file, end - at) ? "x.env"
+                       : strstr(body->file, "nccl.conf")                                     ? "nccl.conf"
+                                                                                             : body->file;
     sh->l->body = body;
     sh->l->read_inner(sh->l, v, name, ++sh->l->groups, LINT_EXPORTED);
     sh->l->body = outer;

@@ -60,9 +60,9 @@ struct shell {
 const char *shell_raw(const struct shell *sh, int i);
 size_t shell_length(const struct shell *sh, int i);
 int shell_is(const struct shell *sh, int i, const char *word);
-int shell_is_one_of(const struct shell *sh, int i, const char *const *list);
-/* The same without the path in front of a program's name. */
-int shell_runs(const struct shell *sh, int i, const char *const *list);
+/* Whether the word is one of "one|another"; or is without the path in front of a program's name. */
+int shell_is_one_of(const struct shell *sh, int i, const char *list);
+int shell_runs(const struct shell *sh, int i, const char *list);
 /* Length of NAME when the word is NAME=… (or NAME+=…), else 0. */
 size_t shell_assignment(const struct shell *sh, int i);
 

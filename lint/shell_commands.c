@@ -265,36 +265,26 @@ static void do_nothing(struct shell *sh, int i)
 
 static int is_trivial(const struct shell *sh, int i)
 {
-    static const char *const trivial[] = {
-        "export", "unset",    "set",   "declare", "typeset", "local",  "readonly", "echo", "printf", "cd",
-        "mkdir",  "exit",     "wait",  "date",    "sleep",   "test",   "[",        "[[",   "true",   ":",
-        "shift",  "return",   "chmod", "trap",    "shopt",   "ulimit", "rm",       "cp",   "mv",     "touch",
-        "setenv", "unsetenv", "pushd", "popd",    "cat",     "tee",    "ls",       "pwd",  "break",  "continue",
-        "false",  "hostname", "which", "env",     "grep",    "sed",    "awk",      "read", "let",    "type",
-        "end",    "endif",    "alias", "pip",     NULL};
+    static const char trivial[] =
+        "export|unset|set|declare|typeset|local|readonly|echo|printf|cd|mkdir|exit|wait|date|sleep|test|[|[[|true|:|"
+        "shift|return|chmod|trap|shopt|ulimit|rm|cp|mv|touch|setenv|unsetenv|pushd|popd|cat|tee|ls|pwd|break|continue|"
+        "false|hostname|which|env|grep|sed|awk|read|let|type|end|endif|alias|pip";
     return shell_runs(sh, i, trivial);
 }
 
 /* One that only prints or looks, or whose NAME=value is its own matter. */
 static int is_talker(const struct shell *sh, int i)
 {
-    static const char *const parts[] = {"log", "info", "warn", "msg", "usage", "die", "echo", "print"};
     const char *name = shell_raw(sh, i);
-    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
-        if (lint_name_length(name, shell_length(sh, i)) == shell_length(sh, i) &&
-            memmem(name, shell_length(sh, i), parts[k], strlen(parts[k])))
-            return 1;
-    static const char *const talkers[] = {"grep", "egrep", "sed",   "awk", "perl", "find", "test", "[",
-                                          "[[",   "make",  "cmake", "pip", "git",  "cat",  NULL};
-    return shell_is_one_of(sh, i, talkers);
+    const size_t n = shell_length(sh, i);
+    return (lint_name_length(name, n) == n &&
+            word_in("log|info|warn|msg|usage|die|echo|print", WORD_OCCURS, name, n)) ||
+           shell_is_one_of(sh, i, "grep|egrep|sed|awk|perl|find|test|[|[[|make|cmake|pip|git|cat");
 }
 
 /* The words of a program that is started: env's assignments, options, scripts in quotes. */
 static void do_program(struct shell *sh, int i, int group)
 {
-    static const char *const shells[] = {"bash", "sh", "dash", "zsh", "ksh", NULL};
-    static const char *const pythons[] = {"python", "python3", NULL};
-    static const char *const env[] = {"env", NULL};
     int in_env = 0, in_shell = 0, in_python = 0;
     for (; i < sh->nwords; i++) {
         if (in_env && shell_assignment(sh, i)) {
@@ -305,11 +295,11 @@ static void do_program(struct shell *sh, int i, int group)
         size_t n = shell_length(sh, i);
         if (in_env && s[0] != '-')
             in_env = 0;
-        in_env |= shell_runs(sh, i, env) || (i > 0 && shell_is(sh, i - 1, "vars") && shell_is(sh, i, "set"));
+        in_env |= shell_runs(sh, i, "env") || (i > 0 && shell_is(sh, i - 1, "vars") && shell_is(sh, i, "set"));
         in_env |= i > 0 && shell_is(sh, i, "env") && shell_is(sh, i - 1, "set") ? 2 : 0;
         in_env |= in_env == 0 && i > 0 && shell_is(sh, 0, "kubectl") && shell_assignment(sh, i) ? 2 : 0;
-        in_shell |= shell_runs(sh, i, shells);
-        in_python |= shell_runs(sh, i, pythons);
+        in_shell |= shell_runs(sh, i, "bash|sh|dash|zsh|ksh");
+        in_python |= shell_runs(sh, i, "python|python3");
         if (in_env == 2 && shell_assignment(sh, i))
             shell_pair(sh, sh->words[i].at, sh->words[i].end, LINT_COMMAND, group);
         else if ((in_shell || in_python) && n >= 2 && s[0] == '-' && s[1] != '-' && s[n - 1] == 'c' &&
@@ -332,32 +322,27 @@ static void do_declare(struct shell *sh, int i)
 /* The command that starts at word i, with the assignments in front of it in `group`. */
 static void do_command(struct shell *sh, int i, int group)
 {
-    static const char *const declarers[] = {"declare", "typeset", "local", "readonly", NULL};
-    static const char *const printers[] = {"echo", "printf", NULL};
-    static const char *const unsetters[] = {"unset", "unsetenv", NULL};
-    static const char *const setters[] = {"setenv", "pushenv", NULL};
-    static const char *const sourcers[] = {".", "source", NULL};
     size_t piped = sh->piped, piped_end = sh->piped_end;
     sh->piped = sh->piped_end = 0;
     if (shell_is(sh, i, "export"))
         do_export(sh, i + 1, sh->how);
     else if (shell_is(sh, i, "!export")) /* of a notebook: a shell of its own */
         do_export(sh, i + 1, LINT_SUBSHELL);
-    else if (shell_is_one_of(sh, i, declarers))
+    else if (shell_is_one_of(sh, i, "declare|typeset|local|readonly"))
         do_declare(sh, i);
-    else if (shell_is_one_of(sh, i, unsetters))
+    else if (shell_is_one_of(sh, i, "unset|unsetenv"))
         do_unset(sh, i + 1);
     else if (shell_is(sh, i, "set"))
         do_set(sh, i + 1);
-    else if (shell_is_one_of(sh, i, setters))
+    else if (shell_is_one_of(sh, i, "setenv|pushenv"))
         do_setenv(sh, i + 1);
-    else if (shell_is_one_of(sh, i, sourcers) && i + 1 < sh->nwords) {
+    else if (shell_is_one_of(sh, i, ".|source") && i + 1 < sh->nwords) {
         /* of a script that is the whole document */
         if (sh->l->read_sourced && !sh->l->depth && sh->dialect == SHELL_SH && !strcmp(sh->v->t->kind, "shell"))
             sh->l->read_sourced(sh->l, sh->v, sh->words[i + 1].at, sh->words[i + 1].end, sh->all_exported);
     } else if (shell_is(sh, i, ":"))
         do_nothing(sh, i + 1);
-    else if (shell_is_one_of(sh, i, printers))
+    else if (shell_is_one_of(sh, i, "echo|printf"))
         shell_print(sh, i);
     else if (shell_is(sh, i, "tee"))
         shell_tee(sh, i, piped, piped_end);
@@ -372,15 +357,13 @@ static void do_command(struct shell *sh, int i, int group)
 /* Whether a condition picks one rank or node: [ $SLURM_NODEID -eq 0 ]. */
 int shell_picks_one(const struct shell *sh)
 {
-    static const char *const numbers[] = {"NODEID", "PROCID", "RANK", "rank"};
     int number = 0, zero = 0;
     for (int i = 1; i < sh->nwords; i++) {
         const char *s = shell_raw(sh, i);
-        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-            number |= memchr(s, '$', shell_length(sh, i)) &&
-                      memmem(s, shell_length(sh, i), numbers[k], strlen(numbers[k])) &&
-                      !memmem(s, shell_length(sh, i), "LOCAL", 5);
-        zero |= shell_is(sh, i, "0") || shell_is(sh, i, "\"0\"");
+        const size_t n = shell_length(sh, i);
+        number |=
+            memchr(s, '$', n) && word_in("NODEID|PROCID|RANK|rank", WORD_OCCURS, s, n) && !memmem(s, n, "LOCAL", 5);
+        zero |= shell_is_one_of(sh, i, "0|\"0\"");
     }
     return number && zero;
 }
@@ -408,13 +391,10 @@ static void end_arm(struct shell *sh)
 
 int shell_asks(const struct shell *sh)
 {
-    static const char *const reserved[] = {"if", "elif", "while", "until", "then", "do", "else", "!", "{", NULL};
-    static const char *const tests[] = {"[",    "[[",   "test", "grep",  "egrep",   "command", "which",
-                                        "type", "hash", "true", "false", "declare", NULL};
     int i = 0;
-    while (shell_is_one_of(sh, i, reserved))
+    while (shell_is_one_of(sh, i, "if|elif|while|until|then|do|else|!|{"))
         i++;
-    return i == sh->nwords || shell_runs(sh, i, tests);
+    return i == sh->nwords || shell_runs(sh, i, "[|[[|test|grep|egrep|command|which|type|hash|true|false|declare");
 }
 
 /* Whether the script names it elsewhere, be it in a remark: only then may it be called. */
@@ -454,19 +434,16 @@ static void do_brace(struct shell *sh, int open)
 /* Reserved words in front of a command; returns the command's first word. */
 static int do_reserved(struct shell *sh)
 {
-    static const char *const plain[] = {"then", "do",      "while", "until", "{",       "}", "!", "time",
-                                        "exec", "command", "sudo",  "nohup", "builtin", "$", NULL};
-    static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
     int i = 0;
     for (; i < sh->nwords; i++) {
         if (shell_is(sh, i, "if"))
             shell_begin_branch(sh, shell_picks_one(sh));
-        else if (shell_is(sh, i, "elif") || shell_is(sh, i, "else"))
+        else if (shell_is_one_of(sh, i, "elif|else"))
             shell_next_arm(sh);
-        else if (shell_is_one_of(sh, i, closers))
+        else if (shell_is_one_of(sh, i, "fi|esac|endif|endsw"))
             end_arm(sh);
-        else if (sh->dialect == SHELL_SH && (shell_is(sh, i, "while") || shell_is(sh, i, "until"))) {
-            int endless = shell_is(sh, i + 1, "true") || shell_is(sh, i + 1, ":");
+        else if (sh->dialect == SHELL_SH && shell_is_one_of(sh, i, "while|until")) {
+            int endless = shell_is_one_of(sh, i + 1, "true|:");
             sh->loops = sh->loops << 1 | !endless;
             if (!endless)
                 shell_begin_branch(sh, shell_picks_one(sh));
@@ -474,19 +451,19 @@ static int do_reserved(struct shell *sh)
             if (sh->loops & 1)
                 end_arm(sh);
             sh->loops >>= 1;
-        } else if (sh->dialect == SHELL_SH && (shell_is(sh, i, "{") || shell_is(sh, i, "}")))
+        } else if (sh->dialect == SHELL_SH && shell_is_one_of(sh, i, "{|}"))
             do_brace(sh, shell_is(sh, i, "{"));
         else if (shell_is(sh, i, "function") && i + 1 < sh->nwords) {
             i++;
             shell_define(sh, sh->words[i].at, sh->words[i].end);
-        } else if (shell_is(sh, i, "case") || shell_is(sh, i, "switch"))
+        } else if (shell_is_one_of(sh, i, "case|switch"))
             return shell_begin_branch(sh, shell_picks_one(sh)), sh->nwords;
-        else if (shell_is(sh, i, "for") || shell_is(sh, i, "select") || shell_is(sh, i, "foreach"))
+        else if (shell_is_one_of(sh, i, "for|select|foreach"))
             return sh->loops <<= 1, sh->nwords;
         else if (shell_is(sh, i, "sudo")) {
             while (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-')
                 i++;
-        } else if (!shell_is_one_of(sh, i, plain))
+        } else if (!shell_is_one_of(sh, i, "then|do|while|until|{|}|!|time|exec|command|nohup|builtin|$"))
             break;
     }
     return i;

@@ -15,7 +15,7 @@ enum form {
     NAMES,      /* NAME,NAME: passed on */
 };
 static const struct option {
-    const char *word; /* one that ends in '=' has its value inside */
+    const char *word; /* "--env" is also "--env=NAME=value" */
     enum form form;
     const char *program; /* the only one that it belongs to; NULL: whoever */
 } options[] = {
@@ -23,21 +23,13 @@ static const struct option {
     {"-env", LIST, "bsub"},
     {"-E", PAIR, NULL},
     {"-x", PAIR, NULL},
-    {"-x=", PAIR, NULL},
     {"-e", PAIR, NULL},
-    {"-e=", PAIR, NULL},
     {"--env", SOME_LIST, NULL},
-    {"--env=", SOME_LIST, NULL},
     {"--envs", PAIR, NULL},
-    {"--envs=", PAIR, NULL},
     {"--setenv", PAIR, NULL},
-    {"--setenv=", PAIR, NULL},
     {"--export", LIST, NULL},
-    {"--export=", LIST, NULL},
     {"--set-env-vars", LIST, NULL},
-    {"--set-env-vars=", LIST, NULL},
     {"--update-env-vars", LIST, NULL},
-    {"--update-env-vars=", LIST, NULL},
     {"-genv", NAME_VALUE, NULL}, /* Hydra takes a pair, too */
     {"-env", NAME_VALUE, NULL},
     {"-genvlist", NAMES, NULL},
@@ -46,10 +38,9 @@ static const struct option {
     {"--set", PATHS, "helm"},
     {"--set-string", PATHS, "helm"},
     {"--container-env", NAMES, NULL},
-    {"--container-env=", NAMES, NULL},
 };
 
-static int runs_before(const struct shell *sh, int i, const char *const *programs)
+static int runs_before(const struct shell *sh, int i, const char *programs)
 {
     for (int k = 0; k < i; k++)
         if (shell_runs(sh, k, programs))
@@ -59,8 +50,7 @@ static int runs_before(const struct shell *sh, int i, const char *const *program
 
 static int belongs_to(const struct shell *sh, const struct option *o, int i)
 {
-    return !o->program || runs_before(sh, i, (const char *const[]){o->program, NULL}) ||
-           shell_raw(sh, 0)[0] == '-'; /* FLAGS=(--set …) */
+    return !o->program || runs_before(sh, i, o->program) || shell_raw(sh, 0)[0] == '-'; /* FLAGS=(--set …) */
 }
 
 static void strip_quotes(const char *s, size_t *at, size_t *end)
@@ -164,14 +154,11 @@ static void read_quoted_pair(struct shell *sh, size_t at, size_t end, int group)
 /* A word that can only be meant as a value: a number, INFO, eth0, mlx5_0,mlx5_1. */
 static int is_value(const struct shell *sh, int i)
 {
-    static const char *const begins[] = {"eth",   "mlx5", "ib",     "^",    "=",   "true",
-                                         "false", "AF_",  "Simple", "Ring", "Tree"};
     size_t n = i < sh->nwords ? shell_length(sh, i) : 0;
     const char *s = n ? shell_raw(sh, i) : "";
     size_t capitals = 0;
-    for (size_t k = 0; k < sizeof begins / sizeof *begins; k++)
-        if (n >= strlen(begins[k]) && !memcmp(s, begins[k], strlen(begins[k])))
-            return 1;
+    if (word_in("eth|mlx5|ib|^|=|true|false|AF_|Simple|Ring|Tree", WORD_BEGINS, s, n))
+        return 1;
     while (capitals < n && (isupper((unsigned char)s[capitals]) || isdigit((unsigned char)s[capitals])))
         capitals++;
     return n > 0 && capitals == n;
@@ -211,10 +198,9 @@ static void read_pair(struct shell *sh, int i, size_t at, size_t end, int group)
 static const struct option *option_at(const struct shell *sh, int i)
 {
     for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-        size_t n = strlen(options[k].word);
-        int inside = options[k].word[n - 1] == '=';
-        if ((inside ? shell_length(sh, i) > n && !memcmp(shell_raw(sh, i), options[k].word, n)
-                    : shell_is(sh, i, options[k].word)) &&
+        size_t n = strlen(options[k].word), has = shell_length(sh, i);
+        const char *s = shell_raw(sh, i);
+        if (has >= n && !memcmp(s, options[k].word, n) && (has == n || (has > n + 1 && s[n] == '=')) &&
             belongs_to(sh, &options[k], i))
             return &options[k];
     }
@@ -223,7 +209,6 @@ static const struct option *option_at(const struct shell *sh, int i)
 
 int shell_option(struct shell *sh, int i, int group)
 {
-    static const char *const splitters[] = {"apptainer", "singularity", "torchx", NULL};
     const struct option *o = option_at(sh, i);
     const struct shell_word *own = &sh->words[i];
     if (!o && strchr("\"'", *shell_raw(sh, 0)) && strchr("\"'", sh->s[own->at])) /* a line of an array */
@@ -231,12 +216,12 @@ int shell_option(struct shell *sh, int i, int group)
     if (!o)
         return i;
     size_t n = strlen(o->word);
-    int inside = o->word[n - 1] == '=', at_word = inside ? i : i + 1;
-    int two = o->form == NAME_VALUE && at_word < sh->nwords && !shell_assignment(sh, at_word);
+    int inside = own->end > own->at + n, at_word = inside ? i : i + 1;
+    int two = !inside && o->form == NAME_VALUE && at_word < sh->nwords && !shell_assignment(sh, at_word);
     if (at_word + two >= sh->nwords)
         return i;
     const struct shell_word *w = &sh->words[at_word];
-    size_t at = inside ? w->at + n : w->at;
+    size_t at = inside ? w->at + n + 1 : w->at;
     switch (o->form == NAME_VALUE && !two ? PAIR : o->form) {
     case NAME_VALUE:
         shell_add(sh, at, lint_name_length(sh->s + at, w->end - at), w[1].at, w[1].end, LINT_COMMAND, group);
@@ -251,7 +236,7 @@ int shell_option(struct shell *sh, int i, int group)
         read_pair(sh, at_word, at, w->end, group);
         break;
     case SOME_LIST:
-        if (!runs_before(sh, i, splitters)) {
+        if (!runs_before(sh, i, "apptainer|singularity|torchx")) {
             read_pair(sh, at_word, at, w->end, group);
             break;
         }
@@ -263,12 +248,8 @@ int shell_option(struct shell *sh, int i, int group)
     return at_word;
 }
 
-static const char *const mpiruns[] = {"mpirun", "mpiexec", "orterun", "prterun", "mpirun_rsh", NULL};
-static const char *const sruns[] = {"srun", NULL};
-static const char *const sshs[] = {"ssh", "pdsh", "clush", "pssh", "parallel-ssh", NULL};
-static const char *const sudos[] = {"sudo", NULL};
-static const char *const others[] = {"torchrun", "deepspeed", "accelerate", "python",
-                                     "python3",  "jsrun",     "horovodrun", NULL};
+static const char mpiruns[] = "mpirun|mpiexec|orterun|prterun|mpirun_rsh";
+static const char others[] = "torchrun|deepspeed|accelerate|python|python3|jsrun|horovodrun";
 
 static struct lint_launch *new_launch(struct shell *sh, enum lint_launcher launcher, int i, int group)
 {
@@ -313,24 +294,16 @@ static int begins_with(const struct shell *sh, int i, const char *text)
 /* Several hosts by name or by a file: then it is Open MPI's own daemons, started through ssh, that start the ranks. */
 static int names_hosts(const struct shell *sh, int i)
 {
-    static const char *const files[] = {"--hostfile", "-hostfile", "--machinefile", "-machinefile", NULL};
-    static const char *const lists[] = {"-H", "--host", "-host", NULL};
-    if (i + 1 >= sh->nwords)
-        return 0;
-    return shell_is_one_of(sh, i, files) ||
-           (shell_is_one_of(sh, i, lists) && memchr(shell_raw(sh, i + 1), ',', shell_length(sh, i + 1)));
+    return i + 1 < sh->nwords &&
+           (shell_is_one_of(sh, i, "--hostfile|-hostfile|--machinefile|-machinefile") ||
+            (shell_is_one_of(sh, i, "-H|--host|-host") && memchr(shell_raw(sh, i + 1), ',', shell_length(sh, i + 1))));
 }
 
 static void do_mpirun(struct shell *sh, int i, int group)
 {
-    static const char *const hydras[] = {"-genv", "-genvall", "-genvlist", "-ppn",     "-hosts", "-f",
-                                         "-env",  "-envlist", "-envall",   "-perhost", "-iface", NULL};
-    static const char *const open[] = {
-        "-x",     "--mca",      "-mca", "--bind-to",           "--map-by", "-bind-to", "-map-by",
-        "--host", "--hostfile", "-H",   "--allow-run-as-root", NULL};
-    static const char *const taking[] = {"-np",        "-n",           "--np",          "-N",        "-c",
-                                         "--hostfile", "-hostfile",    "--machinefile", "-H",        "--host",
-                                         "-host",      "-machinefile", "--map-by",      "--bind-to", NULL};
+    static const char hydras[] = "-genv|-genvall|-genvlist|-ppn|-hosts|-f|-env|-envlist|-envall|-perhost|-iface";
+    static const char open[] =
+        "-x|--mca|-mca|--bind-to|--map-by|-bind-to|-map-by|--host|--hostfile|-H|--allow-run-as-root";
     struct lint_launch *c = new_launch(sh, LINT_MPIRUN, i, group);
     int hosts = 0, is_open = 0, program = 0;
     for (int k = i + 1; k < sh->nwords; k++) {
@@ -343,8 +316,7 @@ static void do_mpirun(struct shell *sh, int i, int group)
         if (shell_is(sh, k, "mca_base_env_list") && k + 1 < sh->nwords)
             pass_list(sh, c, sh->words[k + 1].at, sh->words[k + 1].end, ';');
         /* $MPI_OPTIONS and "${args[@]}" may hold anything; behind an option that takes a value it is one. */
-        if (!program && (s[0] == '$' || !strncmp(s, "\"$", 2)) && !shell_is_one_of(sh, k - 1, taking) &&
-            shell_raw(sh, k - 1)[0] != '-')
+        if (!program && (s[0] == '$' || !strncmp(s, "\"$", 2)) && shell_raw(sh, k - 1)[0] != '-')
             c->keeps = 1;
         program |= s[0] != '-' && s[0] != '$' && shell_raw(sh, k - 1)[0] != '-' && k > i + 1;
     }
@@ -386,9 +358,8 @@ static void do_srun(struct shell *sh, int i, int group)
 /* The first word of what runs elsewhere; 0: a session. */
 static int remote_command(const struct shell *sh, int i)
 {
-    static const char *const taking[] = {"-p", "-i", "-o", "-l", "-F", "-L", "-R", "-J", "-w", "-g", "-f",
-                                         "-u", "-x", "-h", "-H", "-b", "-c", "-m", "-S", "-D", NULL};
-    int host = !shell_runs(sh, i, (const char *const[]){"ssh", NULL});
+    static const char taking[] = "-p|-i|-o|-l|-F|-L|-R|-J|-w|-g|-f|-u|-x|-h|-H|-b|-c|-m|-S|-D";
+    int host = !shell_runs(sh, i, "ssh");
     for (int k = i + 1; k < sh->nwords; k++) {
         if (shell_is_one_of(sh, k, taking))
             k++;
@@ -434,16 +405,15 @@ static void do_sudo(struct shell *sh, int i, int group)
 /* docker run with GPUs: what its command names goes in by -e or is set inside. */
 static void do_docker(struct shell *sh, int i, int group)
 {
-    static const char *const gpus[] = {"--gpus", "--runtime=nvidia", "--device=/dev/kfd", NULL};
-    static const char *const flags[] = {"--rm", "--privileged", "-i", "-t", "-d", "-it", "-ti", NULL};
-    static const char *const no_jobs[] = {"nvidia-smi", "rocm-smi", "amd-smi", NULL};
     int has_gpus = 0, no_job = !shell_is(sh, i + 1, "run"), keeps = lint_speaks_of(sh->v->t, "docker exec");
     for (int k = i + 1; k < sh->nwords; k++) {
         const char *s = shell_raw(sh, k);
         size_t n = shell_length(sh, k);
-        int is_value = shell_raw(sh, k - 1)[0] == '-' && !shell_is_one_of(sh, k - 1, flags);
-        has_gpus |= shell_is_one_of(sh, k, gpus) || begins_with(sh, k, "--gpus=");
-        no_job |= shell_is_one_of(sh, k, no_jobs);
+        int is_value =
+            shell_raw(sh, k - 1)[0] == '-' && !shell_is_one_of(sh, k - 1, "--rm|--privileged|-i|-t|-d|-it|-ti");
+        has_gpus |=
+            shell_is_one_of(sh, k, "--gpus|--runtime=nvidia|--device=/dev/kfd") || begins_with(sh, k, "--gpus=");
+        no_job |= shell_is_one_of(sh, k, "nvidia-smi|rocm-smi|amd-smi");
         keeps |= begins_with(sh, k, "--env-") || memmem(s, n, "[@]", 3) ||
                  (((*s == '$' && !is_value) || !strncmp(s, "\"${", 3)) && !memmem(s, n, "IMAGE", 5));
     }
@@ -457,21 +427,18 @@ static void do_docker(struct shell *sh, int i, int group)
 /* env -i, apptainer exec --cleanenv */
 static int is_clean(const struct shell *sh, int i)
 {
-    static const char *const cleans[] = {"-i", "-", "--ignore-environment", NULL};
-    static const char *const containers[] = {"apptainer", "singularity", NULL};
-    int clean = shell_is(sh, i, "env") && i + 1 < sh->nwords && shell_is_one_of(sh, i + 1, cleans);
-    for (int k = i + 1; k < sh->nwords && shell_runs(sh, i, containers); k++)
+    int clean = shell_is(sh, i, "env") && shell_is_one_of(sh, i + 1, "-i|-|--ignore-environment");
+    for (int k = i + 1; k < sh->nwords && shell_runs(sh, i, "apptainer|singularity"); k++)
         clean |= shell_is(sh, k, "--cleanenv");
     return clean;
 }
 
 int shell_launch(struct shell *sh, int first, int group)
 {
-    static const char *const dockers[] = {"docker", "podman", "nerdctl", NULL};
-    if (shell_runs(sh, first, dockers))
+    if (shell_runs(sh, first, "docker|podman|nerdctl"))
         do_docker(sh, first, group);
     for (int i = 0; i < first; i++)
-        if (shell_runs(sh, i, sudos))
+        if (shell_runs(sh, i, "sudo"))
             do_sudo(sh, i, group);
     for (int i = 0; i < sh->nwords; i++)
         if (is_clean(sh, i))
@@ -481,9 +448,9 @@ int shell_launch(struct shell *sh, int first, int group)
             do_mpirun(sh, i, group);
             return 0;
         }
-        if (shell_runs(sh, i, sruns))
+        if (shell_runs(sh, i, "srun"))
             do_srun(sh, i, group); /* what it starts may be a launcher, too */
-        else if (shell_runs(sh, i, sshs) && i == first) {
+        else if (shell_runs(sh, i, "ssh|pdsh|clush|pssh|parallel-ssh") && i == first) {
             do_ssh(sh, i, group);
             return 1;
         } else if (shell_runs(sh, i, others)) {

@@ -233,11 +233,8 @@ struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v,
 /* Whether text stands for something that is filled in later: "$X", "{{ x }}", "<path>", "...". */
 static int is_placeholder(const char *s, size_t length)
 {
-    static const char *const marks[] = {"{{", "${", "$(", "...",
-                                        "%(", "[^", ".*", ".+"}; /* the last: patterns for text */
-    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-        if (memmem(s, length, marks[i], strlen(marks[i])))
-            return 1;
+    if (word_in("{{|${|$(|...|%(|[^|.*|.+", WORD_OCCURS, s, length)) /* the last three: patterns for text */
+        return 1;
     if (length > 2 && s[0] == '[' && s[length - 1] == ']' && !memchr(s, ',', length))
         return 1;
     const char *open = memchr(s, '<', length);
@@ -317,12 +314,8 @@ void lint_add(struct lint *l, const char *name, const char *value)
 
 int lint_names_any(const char *s, size_t length)
 {
-    static const char *const parts[] = {
-        "NCCL_", "nccl_", "RCCL_", "HSA_", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING", "FI_", NULL};
-    for (const char *const *p = parts; *p; p++)
-        if (memmem(s, length, *p, strlen(*p)))
-            return 1;
-    return 0;
+    return word_in("NCCL_|nccl_|RCCL_|HSA_|CUDA_DEVICE_MAX_CONNECTIONS|CUDA_LAUNCH_BLOCKING|FI_", WORD_OCCURS, s,
+                   length);
 }
 
 size_t lint_name_length(const char *s, size_t most)
@@ -397,9 +390,9 @@ const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint
     return NULL;
 }
 
-int lint_speaks_of(struct lint_text *t, const char *word)
+int lint_speaks_of(struct lint_text *t, const char *words)
 {
-    return t && t->searches++ < LINT_SEARCHES && memmem(t->data, t->bytes, word, strlen(word));
+    return t && t->searches++ < LINT_SEARCHES && word_in(words, WORD_OCCURS, t->data, t->bytes);
 }
 
 int lint_number(const struct lint_setting *s, int64_t *value)
