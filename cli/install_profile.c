@@ -367,7 +367,8 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
     }
     if (!rc)
         printf("uninstalled: jobs that start from now on get nothing from %s%s\n", r->site.store,
-               r->purge ? ", whose profiles are removed" : "; its profiles stay until --purge");
+               r->purge ? ", whose profiles are removed; whether a process still has them open was not checked"
+                        : "; its profiles stay until --purge");
     return rc;
 }
 

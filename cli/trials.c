@@ -221,8 +221,9 @@ static int run_trials(void *request, char **words, struct arena *a, struct err *
     char *schedule = arena_strdup(a, "");
     size_t bytes;
     r->name = *words;
-    if (check_request(r, e) ||
-        (!access(path, F_OK) && file_read_text(path, HOOK_SCHEDULE_BYTES, a, &schedule, &bytes, e)) ||
+    if (!check_request(r, e) && access(r->store, F_OK))
+        err_errno(e, "%s", r->store);
+    if (e->code || (!access(path, F_OK) && file_read_text(path, HOOK_SCHEDULE_BYTES, a, &schedule, &bytes, e)) ||
         trials_list(schedule, path, a, &t, e) || keep_named(r, &t, e))
         return e->code;
     if (r->stop)

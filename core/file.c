@@ -12,8 +12,12 @@
 static int open_for_reading(const char *path, struct err *e)
 {
     struct stat st;
-    if (!strcmp(path, "-"))
-        return dup(STDIN_FILENO);
+    if (!strcmp(path, "-")) {
+        int in = dup(STDIN_FILENO);
+        if (in < 0)
+            err_errno(e, "standard input cannot be read");
+        return in;
+    }
     int fd = trust_open(path, TRUST_READ, 0, O_RDONLY, &st, e);
     if (fd < 0 || !S_ISDIR(st.st_mode))
         return fd;

@@ -257,68 +257,29 @@ static const struct json_field list_fields[] = {
 
 /* ---- the hash over what identical machines share: every field that does not change, in the order of the tables --- */
 
-/* Text on its way into the hash, collected because short pieces are slow one by one. */
-struct hash_text {
-    struct sha256 sha;
-    size_t used;
-    char text[4096];
-};
-
-static void hash_flush(struct hash_text *s)
+static void hash_string(struct sha256 *s, const char *text)
 {
-    sha256_update(&s->sha, s->text, s->used);
-    s->used = 0;
-}
-
-static void hash_string(struct hash_text *s, const char *text)
-{
-    size_t n = strlen(text) + 1; /* the '\0' as well: it separates */
-    if (s->used + n > sizeof s->text)
-        hash_flush(s);
-    if (n > sizeof s->text) {
-        sha256_update(&s->sha, text, n);
-        return;
-    }
-    memcpy(s->text + s->used, text, n);
-    s->used += n;
-}
-
-/* Whole numbers as such; a fraction with all its digits. Speeds are whole, mostly. */
-static void hash_number(struct hash_text *s, double value)
-{
-    char text[32];
-    long long whole = value > -1e15 && value < 1e15 ? (long long)value : 0;
-    char *p = text;
-    if ((double)whole < value || (double)whole > value) {
-        snprintf(text, sizeof text, "%.17g", value);
-    } else {
-        unsigned long long rest = whole < 0 ? -(unsigned long long)whole : (unsigned long long)whole;
-        p = text + sizeof text - 1;
-        *p = 0;
-        do
-            *--p = (char)('0' + rest % 10);
-        while (rest /= 10);
-        if (whole < 0)
-            *--p = '-';
-    }
-    hash_string(s, p);
+    sha256_update(s, text, strlen(text) + 1); /* the '\0' as well: it separates */
 }
 
 /* Unknown fields are left out: a field that a later version adds changes no hash of a machine without it. */
-static void hash_record(struct hash_text *s, const struct json_field *fields, const void *record)
+static void hash_record(struct sha256 *s, const struct json_field *fields, const void *record)
 {
+    char number[32];
     for (const struct json_field *f = fields; f->key; f++) {
         const void *at = (const char *)record + f->at;
         if (f->mark & TOPO_MOVES || !json_is_known(f, at))
             continue;
         hash_string(s, f->key);
-        if (f->kind == &json_as_text)
+        if (f->kind == &json_as_text) {
             hash_string(s, *(const char *const *)at);
-        else if (f->kind == &json_as_texts)
+        } else if (f->kind == &json_as_texts) {
             for (int i = 0; i < *json_count((void *)at); i++)
                 hash_string(s, (*(const char *const *const *)at)[i]);
-        else
-            hash_number(s, f->kind->value(at));
+        } else {
+            snprintf(number, sizeof number, "%.17g", f->kind->value(at));
+            hash_string(s, number);
+        }
     }
 }
 
@@ -332,9 +293,8 @@ static int is_transient(const struct json_field *fields, const void *record)
 
 void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX])
 {
-    struct hash_text s;
-    s.used = 0;
-    sha256_init(&s.sha);
+    struct sha256 s;
+    sha256_init(&s);
     hash_record(&s, topo_class_fields, c);
     for (const struct json_field *l = list_fields; l->key; l++) {
         const void *array = (const char *)c + l->at;
@@ -348,8 +308,7 @@ void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX])
             hash_record(&s, l->record->fields, record);
         }
     }
-    hash_flush(&s);
-    sha256_hex(&s.sha, hex);
+    sha256_hex(&s, hex);
 }
 
 void topo_hash(const struct topology *t, char hex[SHA256_HEX])

@@ -139,10 +139,10 @@ Where squeue does not answer, --purge refuses and says the ways out
   1
   $ install_profile first
   $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --no-hooks --store $PWD/store --no-nccl-conf
-  uninstalled: jobs that start from now on get nothing from $PWD/store, whose profiles are removed
+  uninstalled: jobs that start from now on get nothing from $PWD/store, whose profiles are removed; whether a process still has them open was not checked
   $ install_profile first; printf '#!/bin/sh\necho "squeue: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host" >&2\nexit 1\n' >silent/squeue
   $ PATH=$PWD/silent:$PATH nccltune install-profile --uninstall --purge --store $PWD/store --no-nccl-conf
-  uninstalled: jobs that start from now on get nothing from $PWD/store, whose profiles are removed
+  uninstalled: jobs that start from now on get nothing from $PWD/store, whose profiles are removed; whether a process still has them open was not checked
 
 --no-hooks merges the settings into nccl.conf between marker lines, --uninstall removes them
 
@@ -317,6 +317,12 @@ install-profile --trial gives a share of jobs another profile; trials compares t
   Trial tree: profile * for 50 % of the jobs (all) from * on (glob)
     elapsed time of 0 jobs with it and 0 without, in 0 kinds of jobs: undecided: 0 and 0 comparable jobs are too few
     0 of the 40 planned jobs have ended, 0 run
+
+trials of a store that is not there are an error
+
+  $ nccltune trials --store $PWD/nope
+  nccltune trials: $PWD/nope: No such file or directory
+  [1]
 
 trials --stop-if-slower says nothing of a trial that is not slower; --stop ends it
 

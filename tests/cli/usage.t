@@ -190,3 +190,19 @@ A full disk and a missing directory are errors
   $ nccltune probe --machine dgx-h100 -o /nowhere/x.json
   nccltune probe: /nowhere/x.json: cannot be created: No such file or directory
   [1]
+
+A closed standard input is an error, not an empty file
+
+  $ nccltune results - <&-
+  nccltune results: standard input cannot be read: Bad file descriptor
+  [1]
+  $ nccltune probe --from - <&-
+  nccltune probe: standard input cannot be read: Bad file descriptor
+  [1]
+  $ nccltune workload --merge - <&-
+  nccltune workload: standard input cannot be read: Bad file descriptor
+  [1]
+  $ nccltune lint - <&- | head -n 2
+  standard input: error
+      standard input cannot be read: Bad file descriptor
+  [1]
