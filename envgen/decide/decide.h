@@ -154,6 +154,7 @@ struct env_rule_set {
 /* One of OpenMPI's collectives. */
 struct env_rule_coll {
     const char *name;          /* "reduce_scatter_block": as in coll_tuned_NAME_algorithm */
+    int coll;                  /* the results' collective that it belongs to */
     int id;                    /* OpenMPI's number for it (COLLTYPE in coll_base_functions.h, unchanged since 1.8) */
     struct env_rule_set *sets; /* ascending by ranks; only those with a rule other than 0 */
     int nsets;
