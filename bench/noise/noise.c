@@ -151,10 +151,12 @@ void noise_print(const struct findings *noise, FILE *out)
 /* Samples of one start before its median is believed. */
 #define TRUSTED_SAMPLES 3
 
-/* "4.2 %"; above 100 % "a factor of 2.1". */
+/* "4.2 %"; above 100 % "a factor of 2.1", or of 3110. */
 static const char *difference_text(double share, struct arena *a)
 {
-    return share > 1 ? arena_printf(a, "a factor of %.3g", 1 + share) : arena_printf(a, "%.1f %%", 100 * share);
+    if (share > 1)
+        return arena_printf(a, share < 100 ? "a factor of %.3g" : "a factor of %.0f", 1 + share);
+    return arena_printf(a, "%.1f %%", 100 * share);
 }
 
 void noise_of_repeats(const struct bench_results *r, struct findings *found)

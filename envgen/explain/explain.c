@@ -45,6 +45,17 @@ static int is_unknown_variable(const char *name)
     return !env_var_find(name) && !env_other_find(name) && !name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
+/* What happens by itself: of "A if VARIABLE else B" only B, in a release without that variable. */
+static const char *automatic_text(const struct env_var *v, int release)
+{
+    char name[64], unused[ENV_VALUE];
+    const char *without = strstr(v->effective, " else ");
+    if (!without || sscanf(v->effective, "%*s if %50[A-Z0-9_]", name + snprintf(name, sizeof name, "NCCL_")) != 1 ||
+        !env_var_find(name) || env_default_at(env_var_find(name), release, unused))
+        return v->effective;
+    return without + strlen(" else ");
+}
+
 static const char *default_text(const struct env_var *v, int release, char text[ENV_VALUE])
 {
     if (!env_default_at(v, release, text))
@@ -82,9 +93,8 @@ static void print_defaults(const struct env_var *v, const struct releases *r, FI
     if (v->last > r->low && v->last < r->high)
         fprintf(out, "; after %s nothing, releases have no such variable", env_version_text(from, v->last));
     const int says = v->effective && (!env_default_at(v, r->high, text[now]) || strcmp(text[now], "-2") != 0);
-    const char *field = says ? program_field(v->effective) : "";
-    fprintf(out, "%s%s%s%s\n", says ? " (" : "", field, says ? v->effective + (*field ? strlen("config") : 0) : "",
-            says ? ")" : "");
+    const char *automatic = says ? automatic_text(v, r->high) : "", *field = program_field(automatic);
+    fprintf(out, "%s%s%s%s\n", says ? " (" : "", field, automatic + (*field ? strlen("config") : 0), says ? ")" : "");
 }
 
 /* What a variable takes: words, or the range of a number; NULL: any. */

@@ -308,6 +308,10 @@ explain: a setting stands for its variable; one at a time
 
   $ nccltune explain NCCL_CUMEM_ENABLE=1 --nccl 2.18 | grep without
         without it, NCCL 2.18 takes: 0 (-2 auto)
+  $ nccltune explain NCCL_NET_GDR_LEVEL --nccl 2.21.5 | grep without
+        without it, NCCL 2.21.5 takes: unset (PXB)
+  $ nccltune explain NCCL_NET_GDR_LEVEL --nccl 2.28.9 | grep without
+        without it, NCCL 2.28.9 takes: unset (P2C if NET_GDR_C2C else PXB)
   $ nccltune explain NCCL_ALGO NCCL_PROTO 2>&1 | head -1
   nccltune explain: one variable at a time: 'NCCL_PROTO' is a second one
   [2]

@@ -53,6 +53,8 @@ TEST_CASE(compares_starts_of_the_default_alone)
     assert_int_equal(said(r)->severity, FINDING_OK); /* less than is worth a setting */
     r->items[4].ntimes = 3;
     assert_non_null(strstr(said(r)->text, "at worst by a factor of 4.99: allreduce"));
+    r->items[4] = line(a, 65536, BENCH_DEFAULT, 311200);
+    assert_non_null(strstr(said(r)->text, "at worst by a factor of 3112: allreduce"));
     r->count = 1;
     assert_null(said(r));
     arena_free(a);
