@@ -303,19 +303,13 @@ static int compare_step(struct whatif *w, int before, const struct whatif_job *a
 
 #define SIZING 8 /* rounds until the model's time of a size is the usual one */
 
-struct one_call {
-    struct whatif *w;
-    const struct whatif_job *asked;
-    struct step_causes causes;
-};
-
-static int find_causes(struct one_call *c, uint64_t bytes, struct err *e)
+static int find_causes(struct whatif *w, uint64_t bytes, double measured_us, struct step_causes *causes, struct err *e)
 {
-    const struct nccl_setup *s = &c->w->cases[0].setup.nccl;
-    const struct whatif_case *job = &c->w->cases[c->w->ncases - 1]; /* with its settings, where there are some */
+    const struct nccl_setup *s = &w->cases[0].setup.nccl;
+    const struct whatif_case *job = &w->cases[w->ncases - 1]; /* with its settings, where there are some */
     const int gpus = s->topology->classes[s->class_index].ngpus, local = s->ranks_per_node ? s->ranks_per_node : gpus;
-    struct workload *one = workload_of_call(c->w->coll, bytes, local * (s->nodes ? s->nodes : 1), local);
-    int rc = step_causes_of(&job->setup, one, 1e6 * c->asked->measured_s, c->w->arena, &c->causes, e);
+    struct workload *one = workload_of_call(w->coll, bytes, local * (s->nodes ? s->nodes : 1), local);
+    int rc = step_causes_of(&job->setup, one, measured_us, w->arena, causes, e);
     workload_free(one);
     return rc;
 }
@@ -323,17 +317,18 @@ static int find_causes(struct one_call *c, uint64_t bytes, struct err *e)
 /* Where only the usual time is known, the size is the one that the model has it for. */
 static int explain_call(struct whatif *w, const struct whatif_job *asked, int json, struct err *e)
 {
-    struct one_call c = {.w = w, .asked = asked};
+    const double measured_us = 1e6 * asked->measured_s;
+    struct step_causes causes;
     uint64_t bytes = asked->bytes ? asked->bytes : UINT64_C(1) << 30;
-    int rc = find_causes(&c, bytes, e);
+    int rc = find_causes(w, bytes, measured_us, &causes, e);
     for (int i = 0; i < SIZING && !rc && !asked->bytes; i++) {
-        double factor = 1e6 * asked->usual_s / c.causes.sound.us;
+        double factor = 1e6 * asked->usual_s / causes.sound.us;
         if (!(factor * (double)bytes >= 1 && factor * (double)bytes < 1e15))
             return err_set(e, ERR_USAGE, "--usual: no size of this collective takes that long on this machine");
         if (factor > 0.99 && factor < 1.01)
             break;
         bytes = (uint64_t)(factor * (double)bytes);
-        rc = find_causes(&c, bytes, e);
+        rc = find_causes(w, bytes, measured_us, &causes, e);
     }
     if (rc)
         return rc;
@@ -342,12 +337,12 @@ static int explain_call(struct whatif *w, const struct whatif_job *asked, int js
         cJSON_AddStringToObject(doc, "format", FORMAT);
         json_add_str(doc, "machine", w->machine);
         cJSON_AddNumberToObject(doc, "bytes", (double)bytes);
-        step_causes_json(&c.causes, 1e6 * asked->measured_s, doc);
+        step_causes_json(&causes, measured_us, doc);
         return json_save(doc, NULL, e);
     }
     printf("One %s of %.3g GB on %s, PREDICTED", coll_name(w->coll), (double)bytes / 1e9, w->machine);
     puts(asked->bytes ? "" : "; the size follows from the usual time");
-    step_causes_print(&c.causes, 1e6 * asked->measured_s, stdout);
+    step_causes_print(&causes, measured_us, stdout);
     return 0;
 }
 

@@ -117,7 +117,7 @@ struct words {
     int count;
 };
 
-/* Add a word. NULL ends the list and is not counted. */
+/* Add a word; a NULL, which is not counted, stays behind the last. */
 void words_add(struct words *w, struct arena *a, const char *word);
 void words_add_all(struct words *w, struct arena *a, const char *const *more);
 

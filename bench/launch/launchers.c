@@ -17,9 +17,11 @@ extern char **environ;
 
 void words_add(struct words *w, struct arena *a, const char *word)
 {
+    if (!w->count)
+        w->items = arena_grow(a, NULL, 0, sizeof *w->items);
+    w->items[w->count++] = word;
     w->items = arena_grow(a, w->items, (size_t)w->count, sizeof *w->items);
-    w->items[w->count] = word;
-    w->count += word != NULL;
+    w->items[w->count] = NULL;
 }
 
 void words_add_all(struct words *w, struct arena *a, const char *const *more)
@@ -55,8 +57,7 @@ static const char *join_words(const char *const *words, int n, struct arena *a)
 }
 
 /* Begin srun's command line and its environment for `per_node` processes on each node, with the MPI plugin `mpi`
- * ("none", "pmix"): the whole of a node and of its GPUs, whatever else runs in the allocation. Neither list is ended.
- */
+ * ("none", "pmix"): the whole of a node and of its GPUs, whatever else runs in the allocation. */
 static void begin_srun(const struct places *where, int per_node, const char *mpi, struct arena *a, struct words *argv,
                        struct words *env)
 {
@@ -173,7 +174,6 @@ int mpirun_command(const struct bench_setup *setup, const char *worker, struct a
         words_add_all(&argv, a, more);
     }
     words_add(&argv, a, worker);
-    words_add(&argv, a, NULL);
     words_add_all(&env, a, mpirun_worker_env);
     if (geteuid() == 0) {
         words_add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT=1");
@@ -308,8 +308,6 @@ static int make_mpirun_command(const struct bench_setup *setup, const struct pla
     words_add(&env, a, "OMPI_MCA_hwloc_base_binding_policy=none");
     words_add(&env, a, "PRTE_MCA_hwloc_default_binding_policy=none");
     words_add_all(&env, a, daemon_environment);
-    words_add(&argv, a, NULL);
-    words_add(&env, a, NULL);
     *c = (struct start_command){.argv = argv.items, .env = env.items};
     return 0;
 }
@@ -333,8 +331,6 @@ static int make_srun_command(const struct bench_setup *setup, const struct place
     words_add(&argv, a, "--no-kill"); /* where a node fails, the others go on */
     words_add_all(&argv, a, what->argv);
     words_add_all(&env, a, what->env);
-    words_add(&argv, a, NULL);
-    words_add(&env, a, NULL);
     *c = (struct start_command){.argv = argv.items, .env = env.items};
     return 0;
 }
@@ -391,14 +387,12 @@ static int make_ssh_command(const struct bench_setup *setup, const struct places
         return words ? err_set(e, ERR_USAGE, "--ssh-command is empty") : ERR_USAGE;
     words_add_all(&agent, a, what->argv);
     words_add(&agent, a, "--stdin");
-    words_add(&agent, a, NULL);
     const char *remote = quote_words(agent.items, a, e);
     if (!remote)
         return ERR_USAGE;
     words_add_all(&argv, a, words);
     words_add(&argv, a, where->hosts[0]);
     words_add(&argv, a, remote);
-    words_add(&argv, a, NULL);
     *c = (struct start_command){.argv = argv.items, .input = make_ssh_input(what, a)};
     return 0;
 }

@@ -54,7 +54,6 @@ static int make_command_for(const char *host, const struct start_launcher *l, co
     struct words argv = {0};
     words_add_all(&argv, a, what->argv);
     words_add_all(&argv, a, (const char *const[]){"--as", host, NULL});
-    words_add(&argv, a, NULL);
     one.hosts = host;
     one.hostfile = NULL;
     return l->make_command(&one, &where, &(struct start_agent){argv.items, what->env}, a, c, e);

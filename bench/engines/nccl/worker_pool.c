@@ -287,7 +287,6 @@ static const char *const *settings_of(const struct nccl_pool *t, const struct nc
                       arena_printf(a, "%s=%s", bench_plain_name(start->settings[i].name, a), start->settings[i].value));
     if (t->own->share_gpus) /* ranks on one GPU count as nodes of their own */
         words_add(&w, a, "NCCL_HOSTID={host}-{local}");
-    words_add(&w, a, NULL);
     return w.items;
 }
 
@@ -299,7 +298,6 @@ static const char *const *command_of(const struct nccl_pool *t, struct arena *a)
         worker[4] = NULL;
     words_add_all(&w, a, t->prefix);
     words_add_all(&w, a, worker);
-    words_add(&w, a, NULL);
     return w.items;
 }
 
