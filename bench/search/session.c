@@ -138,14 +138,15 @@ static int write_result(struct session *v, const struct pass *p, const struct kn
     return bench_write(v->study, at, &r, 1, e);
 }
 
-/* The default last: its line says that the point is done. */
+/* The default last: its line says that the point is done. A visit has that line before it proves, where calls may slow
+ * the default: those times tell nothing of the launch. */
 static int write_rounds(struct session *v, const struct pass *p, const struct rounds *r, struct err *e)
 {
     struct bench_result *lines = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lines);
-    int n = 0;
+    int n = 0, had = p->what == SEARCH_PROVE && v->want->what == SEARCH_VISIT;
     for (int i = r->ncandidates - 1; i >= 0; i--) {
         const struct candidate *x = &r->candidates[i];
-        if (x->n || x->status > BENCH_DROPPED)
+        if ((x->n && (i || !had)) || x->status > BENCH_DROPPED)
             lines[n++] = result_of(v, p, x);
     }
     return bench_write(v->study, &r->at, lines, n, e);

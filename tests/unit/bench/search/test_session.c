@@ -395,4 +395,26 @@ TEST_CASE(launches_differ_by_their_default_calls)
     fake_end(&f);
 }
 
+/* Calls that are proven may slow the default behind them: launches are compared by what it takes without them. */
+TEST_CASE(times_beside_a_proof_are_not_those_of_a_launch)
+{
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(run_session(&f), 0);
+    struct search_session v = {
+        .launch = &f.study.plan.launches[0], .round = BENCH_PAIRS_ROUND, .what = SEARCH_VISIT, .least_s = 1, .part = 1};
+    assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+    int proofs = 0, beside = 0;
+    for (int i = 0; i + 1 < f.study.results->count; i++) {
+        const struct bench_result *x = &f.study.results->items[i], *next = x + 1;
+        int is_proof = x->round == BENCH_PAIRS_ROUND && x->nbeside > 0;
+        proofs += is_proof;
+        beside += is_proof && next->bytes == x->bytes && !strcmp(next->call.label, BENCH_DEFAULT);
+    }
+    assert_true(proofs > 4);
+    assert_true(beside <= 1); /* where the last proof meets the first point of the next pass */
+    fake_end(&f);
+}
+
 TEST_CASES_WITHIN(test_session, fake_setup, fake_teardown)
