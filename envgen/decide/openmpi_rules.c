@@ -101,9 +101,11 @@ static const struct env_coll *coll_of(const struct env_shape *s, int k)
 static int next_ranks(const struct env_decisions *d, int k, int ranks)
 {
     int next = 0;
-    for (const struct env_shape *s = d->shapes; s < d->shapes + d->nshapes; s++)
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
         if (s->ranks > ranks && (!next || s->ranks < next) && coll_of(s, k))
             next = s->ranks;
+    }
     return next;
 }
 
@@ -114,8 +116,8 @@ static struct env_rule rule_at(const struct env_decisions *d, int k, int ranks, 
     struct env_rule rule = {0};
     int known_shapes = 0;
     *next = 0;
-    for (const struct env_shape *s = d->shapes; s < d->shapes + d->nshapes; s++) {
-        const struct env_coll *c = s->ranks == ranks ? coll_of(s, k) : NULL;
+    for (int n = 0; n < d->nshapes; n++) {
+        const struct env_coll *c = d->shapes[n].ranks == ranks ? coll_of(&d->shapes[n], k) : NULL;
         if (!c)
             continue;
         const struct env_range *r = env_range_of(c, bytes);
@@ -143,11 +145,13 @@ static struct env_rule_set set_of(const struct env_decisions *d, int k, int rank
 int env_rules_of(struct env_decisions *d, struct env_rules *rules, struct err *e)
 {
     *rules = (struct env_rules){0};
-    for (const struct env_shape *s = d->shapes; s < d->shapes + d->nshapes; s++)
-        for (const struct env_coll *c = s->colls; c < s->colls + s->ncolls && is_openmpi(s); c++)
+    for (int n = 0; n < d->nshapes; n++)
+        for (int i = 0; i < d->shapes[n].ncolls && is_openmpi(&d->shapes[n]); i++) {
+            const struct env_coll *c = &d->shapes[n].colls[i];
             for (int r = 0; r < c->nranges; r++)
                 if (check_settings(&c->ranges[r].call, c->coll, e))
                     return ERR_FAILED;
+        }
     for (int k = 0; k < NKNOWN; k++) {
         struct env_rule_coll out = {.name = known[k].name, .id = known[k].id, .coll = known[k].coll};
         for (int ranks = 0; (ranks = next_ranks(d, k, ranks));) {
@@ -164,15 +168,15 @@ int env_rules_of(struct env_decisions *d, struct env_rules *rules, struct err *e
 const struct env_rule *env_rules_find(const struct env_rules *rules, int coll, int ranks, uint64_t bytes,
                                       const char **name)
 {
-    for (const struct env_rule_coll *c = rules->colls; c < rules->colls + rules->ncolls; c++)
-        for (int i = 0; i < c->nsets && c->coll == coll; i++) {
-            const struct env_rule_set *set = &c->sets[i];
+    for (int k = 0; k < rules->ncolls; k++)
+        for (int i = 0; i < rules->colls[k].nsets && rules->colls[k].coll == coll; i++) {
+            const struct env_rule_set *set = &rules->colls[k].sets[i];
             if (set->ranks != ranks)
                 continue;
             int last = set->nrules - 1; /* the first is from 0 bytes */
             while (set->rules[last].min_bytes > bytes)
                 last--;
-            *name = c->name;
+            *name = rules->colls[k].name;
             return &set->rules[last];
         }
     return NULL;
