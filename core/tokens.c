@@ -29,6 +29,14 @@ size_t source_line_end(const char *s, size_t at, size_t to)
     return newline ? (size_t)(newline - s) : to;
 }
 
+size_t source_name_length(const char *s, size_t at, size_t end)
+{
+    size_t n = 0;
+    while (at + n < end && (isalnum((unsigned char)s[at + n]) || s[at + n] == '_'))
+        n++;
+    return n;
+}
+
 static int is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
@@ -97,10 +105,17 @@ static size_t word_end(const char *s, size_t at, size_t to)
     return at;
 }
 
-static struct shell_word make_word(enum shell_token token, size_t at, size_t end)
-{
-    return (struct shell_word){token, at, end};
-}
+/* What is no word, the longer ones first. */
+static const struct {
+    const char *text;
+    enum shell_token token;
+} operators[] = {
+    {"\n", SHELL_NEWLINE},  {";;", SHELL_ARM_END},  {";", SHELL_SEPARATOR},  {"&&", SHELL_SEPARATOR},
+    {"&>", SHELL_REDIRECT}, {"&", SHELL_SEPARATOR}, {"||", SHELL_SEPARATOR}, {"|&", SHELL_SEPARATOR},
+    {"|", SHELL_SEPARATOR}, {"(", SHELL_SEPARATOR}, {")", SHELL_SEPARATOR},  {"<<<", SHELL_REDIRECT},
+    {"<<-", SHELL_HEREDOC}, {"<<", SHELL_HEREDOC},  {"<&", SHELL_REDIRECT},  {"<", SHELL_REDIRECT},
+    {">>", SHELL_REDIRECT}, {">&", SHELL_REDIRECT}, {">|", SHELL_REDIRECT},  {">", SHELL_REDIRECT},
+};
 
 struct shell_word shell_next_word(const char *s, size_t at, size_t to)
 {
@@ -115,39 +130,19 @@ struct shell_word shell_next_word(const char *s, size_t at, size_t to)
             break;
     }
     if (at >= to)
-        return make_word(SHELL_END, to, to);
-    char c = s[at], next = at + 1 < to ? s[at + 1] : '\0';
-    switch (c) {
-    case '\n':
-        return make_word(SHELL_NEWLINE, at, at + 1);
-    case '#':
-        return make_word(SHELL_COMMENT, at, source_line_end(s, at, to));
-    case ';':
-        return next == ';' ? make_word(SHELL_ARM_END, at, at + 2) : make_word(SHELL_SEPARATOR, at, at + 1);
-    case '&':
-        if (next == '>')
-            return make_word(SHELL_REDIRECT, at, at + 2);
-        return make_word(SHELL_SEPARATOR, at, at + 1 + (next == '&'));
-    case '|':
-        return make_word(SHELL_SEPARATOR, at, at + 1 + (next == '|' || next == '&'));
-    case '(':
-        if (next == '(') /* arithmetic: its '<<' is no here-document */
-            return make_word(SHELL_SEPARATOR, at, skip_nested(s, at, to, '(', ')'));
-        return make_word(SHELL_SEPARATOR, at, at + 1);
-    case ')':
-        return make_word(SHELL_SEPARATOR, at, at + 1);
-    case '<':
-        if (next == '<' && at + 2 < to && s[at + 2] == '<')
-            return make_word(SHELL_REDIRECT, at, at + 3);
-        if (next == '<')
-            return make_word(SHELL_HEREDOC, at, at + 2 + (at + 2 < to && s[at + 2] == '-'));
-        return make_word(next == '(' ? SHELL_SEPARATOR : SHELL_REDIRECT, at, at + 1 + (next == '&'));
-    case '>':
-        return make_word(next == '(' ? SHELL_SEPARATOR : SHELL_REDIRECT, at,
-                         at + 1 + (next == '>' || next == '&' || next == '|'));
-    default:
-        return make_word(SHELL_WORD, at, word_end(s, at, to));
+        return (struct shell_word){SHELL_END, to, to};
+    if (s[at] == '#')
+        return (struct shell_word){SHELL_COMMENT, at, source_line_end(s, at, to)};
+    if (to - at > 1 && !memcmp(s + at, "((", 2)) /* arithmetic: its '<<' is no here-document */
+        return (struct shell_word){SHELL_SEPARATOR, at, skip_nested(s, at, to, '(', ')')};
+    if (to - at > 1 && (s[at] == '<' || s[at] == '>') && s[at + 1] == '(') /* a command in place of a file */
+        return (struct shell_word){SHELL_SEPARATOR, at, at + 1};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        size_t n = strlen(operators[i].text);
+        if (n <= to - at && !memcmp(s + at, operators[i].text, n))
+            return (struct shell_word){operators[i].token, at, at + n};
     }
+    return (struct shell_word){SHELL_WORD, at, word_end(s, at, to)};
 }
 
 /* ---- what a word stands for -------------------------------------------------------------------------------------- */
@@ -167,14 +162,6 @@ static void put_char(struct expansion *x, char c)
 {
     if (x->n < x->room)
         x->out[x->n++] = c;
-}
-
-static size_t name_length(const char *s, size_t at, size_t end)
-{
-    size_t n = 0;
-    while (at + n < end && (isalnum((unsigned char)s[at + n]) || s[at + n] == '_'))
-        n++;
-    return n;
 }
 
 static const char *value_of(const struct shell_variables *v, const char *name, size_t n)
@@ -201,7 +188,7 @@ static size_t closing_brace(const char *s, size_t at, size_t end)
     return at;
 }
 
-/* $((1024 * 2)): whole numbers, variables, + - * / % and brackets. */
+/* $((1024 * 2)), $(expr 16 / 2): whole numbers, variables, + - * / % and brackets. */
 struct sum {
     const struct shell_variables *variables;
     const char *p, *end;
@@ -212,7 +199,7 @@ static long read_sum(struct sum *s);
 
 static void skip_sum_blanks(struct sum *s)
 {
-    while (s->p < s->end && strchr(" \t${}", *s->p))
+    while (s->p < s->end && strchr(" \t${}\\", *s->p))
         s->p++;
 }
 
@@ -230,7 +217,7 @@ static long read_operand(struct sum *s)
         return value;
     }
     char digits[32], *end;
-    size_t n = name_length(s->p, 0, (size_t)(s->end - s->p));
+    size_t n = source_name_length(s->p, 0, (size_t)(s->end - s->p));
     const char *value = value_of(s->variables, s->p, n), *text = value ? value : digits;
     snprintf(digits, sizeof digits, "%.*s", n < sizeof digits ? (int)n : 0, s->p);
     s->p += n;
@@ -265,14 +252,16 @@ static long read_sum(struct sum *s)
     return value;
 }
 
-/* Put in what "$((…))" at s[at] comes to. Return where to go on; 0: it is none, or not known. */
+/* Put in what "$((…))" or "$(expr …)" at s[at] comes to. Return where to go on; 0: it is none, or not known. */
 static size_t put_sum(struct expansion *x, size_t at, size_t end)
 {
-    struct sum s = {.variables = x->variables, .p = x->s + at + 3, .end = x->s + end};
-    if (end - at < 6 || memcmp(x->s + at, "$((", 3) != 0)
+    const int is_expr = end - at > 7 && !memcmp(x->s + at, "$(expr ", 7);
+    const size_t close = is_expr ? 1 : 2;
+    struct sum s = {.variables = x->variables, .p = x->s + at + (is_expr ? 7 : 3), .end = x->s + end};
+    if (!is_expr && (end - at < 6 || memcmp(x->s + at, "$((", 3) != 0))
         return 0;
     long value = read_sum(&s);
-    if (s.bad || s.end - s.p < 2 || memcmp(s.p, "))", 2) != 0)
+    if (s.bad || (size_t)(s.end - s.p) < close || memcmp(s.p, "))", close) != 0)
         return 0;
     char digits[24];
     int n = snprintf(digits, sizeof digits, "%ld", value);
@@ -280,7 +269,7 @@ static size_t put_sum(struct expansion *x, size_t at, size_t end)
         return 0;
     memcpy(x->out + x->n, digits, (size_t)n);
     x->n += (size_t)n;
-    return (size_t)(s.p - x->s) + 2;
+    return (size_t)(s.p - x->s) + close;
 }
 
 static void put_text(struct expansion *x, size_t at, size_t end);
@@ -294,7 +283,7 @@ static size_t put_dollar(struct expansion *x, size_t at, size_t end)
     if (behind)
         return behind;
     if (x->variables) {
-        size_t brace = at + 1 < end && s[at + 1] == '{', name = at + 1 + brace, n = name_length(s, name, end);
+        size_t brace = at + 1 < end && s[at + 1] == '{', name = at + 1 + brace, n = source_name_length(s, name, end);
         value = value_of(x->variables, s + name, n);
         behind = name + n;
         if (brace) {
@@ -356,7 +345,7 @@ static int find_fallback(const char *s, size_t *at, size_t *end)
 {
     if (*end - *at < 5 || s[*at] != '$' || s[*at + 1] != '{' || s[*end - 1] != '}')
         return 0;
-    size_t from = fallback_at(s, *at + 2 + name_length(s, *at + 2, *end), *end);
+    size_t from = fallback_at(s, *at + 2 + source_name_length(s, *at + 2, *end), *end);
     if (!from || memchr(s + from, '{', *end - from))
         return 0;
     *at = from;
@@ -499,9 +488,7 @@ size_t source_heredoc_end(const char *s, size_t at, size_t to, const char *mark,
 /* <<EOT, <<-EOT, <<~EOT: the text is on the lines below. */
 static size_t read_heredoc(const char *s, size_t at, size_t to, struct source_token *t)
 {
-    size_t name = at + 2 + (at + 2 < to && strchr("-~", s[at + 2]) != NULL), n = 0;
-    while (name + n < to && (isalnum((unsigned char)s[name + n]) || s[name + n] == '_'))
-        n++;
+    size_t name = at + 2 + (at + 2 < to && strchr("-~", s[at + 2]) != NULL), n = source_name_length(s, name, to);
     size_t from = source_line_end(s, at, to) + 1, after;
     size_t end = from < to ? source_heredoc_end(s, from, to, s + name, n, &after) : to;
     if (end < to) {

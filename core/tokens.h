@@ -61,13 +61,14 @@ int word_in(const char *list, enum word_match how, const char *s, size_t n);
 /* ---- languages with quoted strings and brackets ------------------------------------------------------------------ */
 
 enum source_flags {
-    SOURCE_TRIPLE = 1,    /* """ and ''' */
-    SOURCE_BRACKETS = 2,  /* Lua's [[ ]] */
-    SOURCE_HEREDOC = 4,   /* <<EOT */
-    SOURCE_LITERAL = 8,   /* no escapes between single quotes */
-    SOURCE_PREFIX = 16,   /* f"…", r'…' */
-    SOURCE_GLOBALS = 32,  /* NAME = value on the outermost level is the program's own variable */
-    SOURCE_BACKTICK = 64, /* `…` */
+    SOURCE_TRIPLE = 1,     /* """ and ''' */
+    SOURCE_BRACKETS = 2,   /* Lua's [[ ]] */
+    SOURCE_HEREDOC = 4,    /* <<EOT */
+    SOURCE_LITERAL = 8,    /* no escapes between single quotes */
+    SOURCE_PREFIX = 16,    /* f"…", r'…' */
+    SOURCE_GLOBALS = 32,   /* NAME = value on the outermost level is the program's own variable */
+    SOURCE_BACKTICK = 64,  /* `…` */
+    SOURCE_COMPILED = 128, /* a name of the program's own means nothing: calls, maps and lists of strings set */
 };
 
 struct source_language {
@@ -87,6 +88,9 @@ struct source_token {
     int raw;         /* a string without escapes */
     int format;      /* a string whose { } are filled in */
 };
+
+/* Length of what stands at s[at] of letters, digits and '_'. */
+size_t source_name_length(const char *s, size_t at, size_t end);
 
 /* The end of the line that holds s[at], without its '\n'. */
 size_t source_line_end(const char *s, size_t at, size_t to);

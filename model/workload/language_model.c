@@ -4,7 +4,6 @@
  * checked in the tests against the counts published with the weights. */
 #include "model/workload/parts.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* clang-format off */

@@ -11,6 +11,7 @@
 #include "core/tokens.h"
 
 #define MOST_SETTINGS 20000
+#define MOST_NODES    200000
 #define DEEPEST       32
 #define SOURCED       16   /* files that a script reads others from, in all */
 #define LONGEST       4096 /* of a name or value; the rest is cut */
@@ -64,36 +65,6 @@ static const char *variable_of(const void *arg, const char *name, size_t bytes)
     return NULL;
 }
 
-/* A number, or that of a variable that the script has set; 0 for anything else. */
-static long term_of(const struct workload_script *s, const char *word)
-{
-    size_t brace = strspn(word, "${"), n = strcspn(word + brace, "}");
-    const char *value = *word == '$' ? variable_of(s, word + brace, n) : word;
-    return value ? strtol(value, NULL, 10) : 0;
-}
-
-/* "$(expr 16 / $gpus / $nodes)", from the left, as its number; anything else, and what overflows an int, as it is. */
-static const char *number_of_expr(struct workload_script *s, const char *value)
-{
-    static const char begin[] = "$(expr ";
-    char *rest = NULL;
-    if (strncmp(value, begin, sizeof begin - 1) != 0)
-        return value;
-    char *word = strtok_r(arena_strdup(s->arena, value + sizeof begin - 1), " )", &rest);
-    if (!word)
-        return value;
-    long sum = term_of(s, word);
-    while ((word = strtok_r(NULL, " )", &rest))) {
-        const char *next = strtok_r(NULL, " )", &rest);
-        long term = next ? term_of(s, next) : 0;
-        word += *word == '\\';
-        if (term <= 0 || term > 1 << 30 || sum < 0 || sum > 1 << 30)
-            return value;
-        sum = *word == '/' ? sum / term : *word == '*' ? sum * term : *word == '+' ? sum + term : sum - term;
-    }
-    return sum > 0 && sum <= 1 << 30 ? arena_printf(s->arena, "%ld", sum) : value;
-}
-
 static int is_option(const char *word)
 {
     return word[0] == '-' && word[1] == '-' && isalpha((unsigned char)word[2]);
@@ -145,7 +116,7 @@ static void read_word(struct workload_script *s, char *word, struct option *o, l
     for (const char *p = word; key && equals && p < equals; p++)
         key = isalnum((unsigned char)*p) || strchr("_.+-@/", *p);
     if (*o->name && !is_option(word)) {
-        end_option(s, o, number_of_expr(s, word));
+        end_option(s, o, word);
         return;
     }
     end_option(s, o, "true");
@@ -163,18 +134,10 @@ static void read_word(struct workload_script *s, char *word, struct option *o, l
     }
 }
 
-static size_t name_length(const char *p, const char *end)
-{
-    size_t n = 0;
-    while (p + n < end && (isalnum((unsigned char)p[n]) || p[n] == '_'))
-        n++;
-    return n;
-}
-
 /* Return where the words of "NAME=( … )" or "NAME=$( … )" begin, which may hold options; else the word's end. */
 static size_t words_inside(const char *text, const struct shell_word *w)
 {
-    size_t at = w->at + name_length(text + w->at, text + w->end);
+    size_t at = w->at + source_name_length(text, w->at, w->end);
     at += at < w->end && text[at] == '+';
     size_t open = at + 1 + (at + 1 < w->end && text[at + 1] == '$');
     int is_list = at > w->at && open < w->end && text[at] == '=' && text[open] == '(';
@@ -241,11 +204,9 @@ static void read_sbatch(struct workload_script *s, const char *text, size_t byte
 /* Whether a word starts training: torchrun, deepspeed, accelerate, python -m torch.distributed.run, verl.trainer... */
 static int starts_training(const char *word)
 {
-    static const char *const names[] = {"torchrun", "deepspeed", "accelerate", "swift", "megatron"};
-    const char *slash = strrchr(word, '/');
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(slash ? slash + 1 : word, names[i]))
-            return 1;
+    const char *slash = strrchr(word, '/'), *program = slash ? slash + 1 : word;
+    if (word_in("torchrun|deepspeed|accelerate|swift|megatron", WORD_IS, program, strlen(program)))
+        return 1;
     return !strncmp(word, "torch.distributed.", 18) || !strncmp(word, "verl.trainer", 12);
 }
 
@@ -340,75 +301,50 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
 
 /* ---- YAML, and JSON, which is YAML ---- */
 
-struct path {
-    char name[1024];
-    size_t ends[DEEPEST]; /* length of the name outside of each level */
-    char is_map[DEEPEST], want_value[DEEPEST];
-    int depth;
+struct tree {
+    yaml_document_t doc;
+    int room; /* for further nodes: aliases repeat them */
 };
 
-static void open_level(struct path *p, int is_map)
+/* The settings of a node and of what is below it, under `name`. */
+static void read_node(struct workload_script *s, struct tree *t, int id, const char *name, int depth)
 {
-    if (p->depth < DEEPEST) {
-        p->ends[p->depth] = strlen(p->name);
-        p->is_map[p->depth] = (char)is_map;
-        p->want_value[p->depth] = 0;
-    }
-    p->depth++;
-}
-
-/* Behind a value: the key that it belonged to is over. */
-static void end_value(struct path *p)
-{
-    if (p->depth < 1 || p->depth > DEEPEST || !p->is_map[p->depth - 1])
+    const yaml_node_t *n = yaml_document_get_node(&t->doc, id);
+    if (!n || depth > DEEPEST || t->room-- <= 0)
         return;
-    p->want_value[p->depth - 1] = 0;
-    p->name[p->ends[p->depth - 1]] = 0;
-}
-
-static void take_scalar(struct workload_script *s, struct path *p, const yaml_event_t *ev)
-{
-    const char *text = (const char *)ev->data.scalar.value;
-    if (p->depth < 1 || p->depth > DEEPEST)
-        return;
-    if (!p->is_map[p->depth - 1] || p->want_value[p->depth - 1]) {
-        add_setting(s, p->name, text, (long)ev->start_mark.line + 1);
-        end_value(p);
-        return;
-    }
-    size_t n = p->ends[p->depth - 1];
-    text += strspn(text, "-"); /* Megatron-LM's recipes have options as keys */
-    snprintf(p->name + n, sizeof p->name - n, "%s%s", n ? "." : "", text);
-    p->want_value[p->depth - 1] = 1;
+    if (n->type == YAML_SCALAR_NODE)
+        add_setting(s, name, (const char *)n->data.scalar.value, (long)n->start_mark.line + 1);
+    if (n->type == YAML_SEQUENCE_NODE)
+        for (const yaml_node_item_t *i = n->data.sequence.items.start; i < n->data.sequence.items.top; i++)
+            read_node(s, t, *i, name, depth + 1);
+    if (n->type == YAML_MAPPING_NODE)
+        for (const yaml_node_pair_t *i = n->data.mapping.pairs.start; i < n->data.mapping.pairs.top; i++) {
+            const yaml_node_t *key = yaml_document_get_node(&t->doc, i->key);
+            const char *text = key && key->type == YAML_SCALAR_NODE ? (const char *)key->data.scalar.value : "";
+            text += strspn(text, "-"); /* Megatron-LM's recipes have options as keys */
+            char path[1024];
+            snprintf(path, sizeof path, "%.*s%s%.256s", (int)sizeof path - 260, name, *name ? "." : "", text);
+            read_node(s, t, i->value, path, depth + 1);
+        }
 }
 
 static int read_yaml(struct workload_script *s, const char *text, size_t bytes, struct err *e)
 {
     yaml_parser_t parser;
-    yaml_event_t ev;
-    struct path p = {0};
-    int rc = 0, end = 0;
+    struct tree t = {.room = MOST_NODES};
+    int rc = 0, more = 1;
     if (!yaml_parser_initialize(&parser))
         return err_set(e, ERR_FAILED, "out of memory");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
-    while (!rc && !end) {
-        if (!yaml_parser_parse(&parser, &ev)) {
+    while (more) {
+        if (!yaml_parser_load(&parser, &t.doc)) {
             rc = err_at(e, s->path, (long)parser.problem_mark.line + 1, (long)parser.problem_mark.column + 1, "%s",
                         parser.problem ? parser.problem : "not valid YAML or JSON");
             break;
         }
-        if (ev.type == YAML_SCALAR_EVENT)
-            take_scalar(s, &p, &ev);
-        else if (ev.type == YAML_MAPPING_START_EVENT || ev.type == YAML_SEQUENCE_START_EVENT)
-            open_level(&p, ev.type == YAML_MAPPING_START_EVENT);
-        else if (ev.type == YAML_MAPPING_END_EVENT || ev.type == YAML_SEQUENCE_END_EVENT) {
-            p.depth--;
-            if (p.depth < DEEPEST && p.depth >= 0)
-                p.name[p.ends[p.depth]] = 0;
-            end_value(&p);
-        }
-        end = ev.type == YAML_STREAM_END_EVENT;
-        yaml_event_delete(&ev);
+        more = yaml_document_get_root_node(&t.doc) != NULL;
+        read_node(s, &t, 1, "", 0);
+        yaml_document_delete(&t.doc);
     }
     yaml_parser_delete(&parser);
     return rc;
@@ -441,7 +377,7 @@ static void read_toml(struct workload_script *s, const char *text, size_t bytes)
             n += *ends == ']' && v + n < stop && v[n] == ']';
             while (n && v[n - 1] == ' ')
                 n--;
-            snprintf(name, sizeof name, "%s%.*s", section, (int)name_length(p, stop), p);
+            snprintf(name, sizeof name, "%s%.*s", section, (int)source_name_length(p, 0, left), p);
             snprintf(value, sizeof value, "%.*s", (int)(n < 250 ? n : 250), v);
             add_setting(s, name, value, line);
         }

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/file.h"
+#include "core/tokens.h"
 #include "model/workload/script.h"
 
 enum dialect { VERL, HF, MEGATRON, DEEPSPEED, TITAN, SLIME, NEMO, OPENRLHF, DIALECTS };
@@ -56,12 +57,12 @@ static const struct meaning meanings[] = {
     {IN(HF), {"num_generations", "num_return_sequences_in_group"}, F(rollout_n), NUMBER},
     {IN(HF), {"num_gpus_per_node"}, F(gpus_per_node), NUMBER},
     {IN(HF), {"num_iterations"}, F(epochs), NUMBER},
-    {IN(HF), {"vllm_tensor_parallel_size"}, F(rollout_tp), NUMBER},
+    {IN(HF) | IN(OPENRLHF), {"vllm_tensor_parallel_size", "vllm.tensor_parallel_size"}, F(rollout_tp), NUMBER},
     {IN(HF), {"sequence_parallel_size"}, F(sp), NUMBER},
     {IN(HF), {"fsdp_activation_checkpointing", "gradient_checkpointing"}, F(recompute), SWITCH},
     {IN(HF), {"fsdp_offload_params", "offload_model"}, F(offload_params), SWITCH},
     {IN(HF), {"offload_optimizer"}, F(offload), SWITCH},
-    {IN(HF), {"lora_rank", "lora_r"}, F(lora_rank), NUMBER},
+    {IN(HF) | IN(OPENRLHF), {"lora_rank", "lora_r"}, F(lora_rank), NUMBER},
     {IN(HF) | IN(MEGATRON) | IN(SLIME), {"optimizer_cpu_offload"}, F(offload), SWITCH},
     {IN(HF), {"num_machines"}, F(nodes), NUMBER},
     {IN(HF) | IN(DEEPSPEED), {"num_nodes"}, F(nodes), NUMBER},
@@ -94,7 +95,7 @@ static const struct meaning meanings[] = {
     {ANY, {"moe_enable_deepep"}, F(deepep), SWITCH},
     {ANY, {"moe_flex_dispatcher_backend"}, F(deepep), WORD},
     {IN(DEEPSPEED), {"train_micro_batch_size_per_gpu"}, F(micro_batch), NUMBER},
-    {IN(DEEPSPEED), {"train_batch_size"}, F(mini_batch), NUMBER},
+    {IN(DEEPSPEED) | IN(OPENRLHF), {"train_batch_size", "train.batch_size"}, F(mini_batch), NUMBER},
     {IN(TITAN), {"parallelism.tensor_parallel_degree"}, F(tp), NUMBER},
     {IN(TITAN), {"parallelism.pipeline_parallel_degree"}, F(pp), NUMBER},
     {IN(TITAN), {"parallelism.context_parallel_degree"}, F(cp), NUMBER},
@@ -117,16 +118,12 @@ static const struct meaning meanings[] = {
     {IN(NEMO), {"dtensor_cfg.cpu_offload"}, F(offload), SWITCH},
     {IN(OPENRLHF), {"actor.num_nodes"}, F(nodes), NUMBER},
     {IN(OPENRLHF), {"actor.num_gpus_per_node"}, F(gpus_per_node), NUMBER},
-    {IN(OPENRLHF), {"vllm_tensor_parallel_size", "vllm.tensor_parallel_size"}, F(rollout_tp), NUMBER},
     {IN(OPENRLHF), {"micro_train_batch_size", "train.micro_batch_size"}, F(micro_batch), NUMBER},
-    {IN(OPENRLHF), {"train_batch_size", "train.batch_size"}, F(mini_batch), NUMBER},
-    {IN(OPENRLHF), {"rollout.n_samples_per_prompt"}, F(rollout_n), NUMBER},
     {IN(OPENRLHF), {"prompt_max_len"}, F(prompt), NUMBER},
     {IN(OPENRLHF), {"generate_max_len", "rollout.max_new_tokens"}, F(response), NUMBER},
     {IN(OPENRLHF), {"ring_attn_size"}, F(sp), NUMBER},
     {IN(OPENRLHF), {"gradient_checkpointing", "gradient_checkpointing_enable"}, F(recompute), SWITCH},
     {IN(OPENRLHF), {"adam_offload"}, F(offload), SWITCH},
-    {IN(OPENRLHF), {"lora_rank"}, F(lora_rank), NUMBER},
 };
 
 struct reader {
@@ -318,16 +315,13 @@ static const struct language_model *model_of(const char *path)
  * teaches; NULL without. */
 static const char *trained_model(const struct workload_script *s, const char *name)
 {
-    static const char *const others[] = {"reward", "judge", "teacher", "critic"};
     size_t want = strlen(name);
     for (int i = s->n - 1; i >= 0; i--) {
         const char *own = s->list[i].name;
-        size_t n = strlen(own), k = 0;
+        size_t n = strlen(own);
         if (n < want || strcmp(own + n - want, name) != 0 || (n > want && own[n - want - 1] != '.'))
             continue;
-        while (k < sizeof others / sizeof *others && !strstr(own, others[k]))
-            k++;
-        if (k == sizeof others / sizeof *others && model_of(s->list[i].value))
+        if (!word_in("reward|judge|teacher|critic", WORD_OCCURS, own, n) && model_of(s->list[i].value))
             return own;
     }
     return NULL;
@@ -690,23 +684,13 @@ static void read_openrlhf(struct reader *r)
 
 /* Parts of names that concern parallelism, length, batch, precision, recomputation, adapters, offload or overlap. */
 static const char concerns[] =
-    "parallel _tp _pp _length _len seq_len batch bsz fp8 fp16 bf16 fp4 precision dtype quant recompute checkpointing "
-    "activation_checkpoint lora offload overlap nnodes num_nodes n_gpus num_gpus world_size packing padding_free "
-    "remove_padding nproc accumulation moe_layer_freq shared_expert multi_latent capacity_factor dispatcher a2a "
-    "ep_size "
-    "dp_size fsdp_size megatron_fsdp torch_fsdp prefetch";
+    "parallel|_tp|_pp|_length|_len|seq_len|batch|bsz|fp8|fp16|bf16|fp4|precision|dtype|quant|recompute|checkpointing|"
+    "activation_checkpoint|lora|offload|overlap|nnodes|num_nodes|n_gpus|num_gpus|world_size|packing|padding_free|"
+    "remove_padding|nproc|accumulation|moe_layer_freq|shared_expert|multi_latent|capacity_factor|dispatcher|a2a|"
+    "ep_size|dp_size|fsdp_size|megatron_fsdp|torch_fsdp|prefetch";
 /* They do not: names of files, ranks that a launcher fills in, what a table's name repeats. */
 static const char besides[] =
-    "filter_ dataset _files checkpointing_steps save_ eval_ val_ node_rank pin_memory downcast";
-
-/* Whether any of `parts`, a blank between them, is in the name. */
-static int names_one(const char *name, const char *parts)
-{
-    for (size_t n; *parts; parts += n + (parts[n] == ' '))
-        if (memmem(name, strlen(name), parts, n = strcspn(parts, " ")))
-            return 1;
-    return 0;
-}
+    "filter_|dataset|_files|checkpointing_steps|save_|eval_|val_|node_rank|pin_memory|downcast";
 
 /* Settings that concern the step and that nothing has taken; of several of a name the last. Variables of the shell are
  * only what options are made of. */
@@ -715,8 +699,10 @@ static void note_unused(struct reader *r)
     struct workload_reading *o = r->out;
     for (int i = 0; i < r->s->n && o->nunused < (int)(sizeof o->unused / sizeof *o->unused); i++) {
         const struct workload_setting *s = &r->s->list[i];
-        int taken = !names_one(s->name, concerns) || names_one(s->name, besides) || !strcasecmp(s->value, "false") ||
-                    !strcmp(s->value, "null") || !strcmp(s->value, "None") || !*s->value || s->substituted;
+        const size_t n = strlen(s->name);
+        int taken = !word_in(concerns, WORD_OCCURS, s->name, n) || word_in(besides, WORD_OCCURS, s->name, n) ||
+                    !strcasecmp(s->value, "false") || !strcmp(s->value, "null") || !strcmp(s->value, "None") ||
+                    !*s->value || s->substituted;
         for (int k = i + 1; k < r->s->n && !taken; k++)
             taken = !strcmp(r->s->list[k].name, s->name);
         int is_variable = 1;
@@ -732,12 +718,13 @@ static void note_unused(struct reader *r)
 /* Whether the layers of a pipeline are dealt out by hand. */
 static int is_uneven(struct reader *r)
 {
-    static const char parts[] = "account_for_ in_first_pipeline_stage in_last_pipeline_stage first_pipeline_num_layers "
-                                "last_pipeline_num_layers pipeline_model_parallel_layout";
+    static const char parts[] = "account_for_|in_first_pipeline_stage|in_last_pipeline_stage|first_pipeline_num_layers|"
+                                "last_pipeline_num_layers|pipeline_model_parallel_layout";
     int found = 0;
     for (int i = 0; i < r->s->n; i++) {
         const struct workload_setting *s = &r->s->list[i];
-        if (names_one(s->name, parts) && !is_word(s->value, "false") && !is_word(s->value, "null"))
+        if (word_in(parts, WORD_OCCURS, s->name, strlen(s->name)) && !is_word(s->value, "false") &&
+            !is_word(s->value, "null"))
             found |= take_value(r, s->name) != NULL;
     }
     return found;
