@@ -22,7 +22,7 @@ static const char *remark_for(const struct lint *l, const struct lint_finding *f
 {
     const struct lint_setting *s = f->at;
     /* YAML's text blocks hold scripts, too. */
-    const char *colon = word_in("shell|csh|yaml", WORD_IS, s->text->kind, strlen(s->text->kind)) ? ": " : "";
+    const char *colon = word_in("shell|csh|yaml", WORD_IS, s->text->doc.kind, strlen(s->text->doc.kind)) ? ": " : "";
     return arena_printf(l->arena, "%s# nccltune lint, %s: %.*s", colon, f->kind->id, (int)s->line_bytes,
                         s->text->data + s->line_at);
 }
@@ -80,12 +80,12 @@ static int read_again(const struct lint *l, const struct lint_text *t, int all, 
     struct lint *again = lint_new(&l->options);
     again->read_sourced = l->follow;
     struct err why = {0};
-    int rc = t->error ? 0 : lint_read_text(again, t->name, out->text, out->bytes, t->kind, &why);
+    int rc = t->doc.error ? 0 : lint_read_text(again, t->doc.name, out->text, out->bytes, t->doc.kind, &why);
     lint_check(again);
     if (rc)
-        rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would be unreadable: %s", t->name, why.text);
+        rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would be unreadable: %s", t->doc.name, why.text);
     else if (again->ntexts && errors_in(again, again->texts[0]) > errors_in(l, t))
-        rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would have more errors", t->name);
+        rc = err_set(e, ERR_FAILED, "%s: unchanged: the corrected text would have more errors", t->doc.name);
     struct lint_fixed more = {0};
     if (!rc && passes && again->ntexts && !fix_text(again, 0, all, passes - 1, &more, NULL) && more.fixed) {
         free(out->text);
@@ -134,7 +134,7 @@ static int fix_text(const struct lint *l, size_t n, int all, int passes, struct 
     const struct lint_text *t = l->texts[n];
     struct edit *edits = arena_alloc(l->arena, (l->nfindings + 1) * sizeof(*edits));
     size_t count = 0, size = t->bytes + 1;
-    out->path = t->name;
+    out->path = t->doc.name;
     out->open = "";
     for (size_t i = 0; i < l->nfindings; i++) {
         const struct lint_finding *f = l->findings[i];

@@ -5,38 +5,31 @@
 #include "core/file.h"
 #include "lint/lint_internal.h"
 
-/* What nobody here reads: its names are counted as not understood. */
-static int read_nothing(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
-{
-    (void)l, (void)v, (void)group, (void)how, (void)e;
-    return 0;
-}
-
 /* Names: ".sh" is an ending, "Dockerfile" a beginning of the last part of the path. Earlier rows come first. */
 static const struct lint_format_of formats[] = {
     {"shell", ".sh .bash .sbatch .slurm .slrm .sub .pbs .lsf .zsh .ksh .sge .bashrc .bash_profile .profile .zshrc",
-     lint_read_shell, LINT_LINES | LINT_CR_COUNTS},
-    {"csh", ".csh .tcsh .cshrc .tcshrc", lint_read_csh, LINT_LINES | LINT_CR_COUNTS},
-    {"module", ".tcl .modulefile", lint_read_csh, LINT_LINES},
-    {"docker", "Dockerfile Containerfile .dockerfile", lint_read_docker, 0},
+     lint_read_shell, LINT_CR_COUNTS},
+    {"csh", ".csh .tcsh .cshrc .tcshrc", lint_read_shell, LINT_CSH | LINT_CR_COUNTS},
+    {"module", ".tcl .modulefile", lint_read_shell, LINT_CSH},
+    {"docker", "Dockerfile Containerfile .dockerfile", lint_read_docker},
     {"yaml", ".yaml .yml", lint_read_yaml, LINT_TEMPLATE},
-    {"json", ".json .jsonc .json5 .ipynb", lint_read_json, LINT_TEMPLATE},
-    {"python", ".py .pyi", lint_read_python, 0},
-    {"lua", ".lua", lint_read_lua, 0},
-    {"toml", ".toml", lint_read_toml, 0},
-    {"hcl", ".tf .tfvars .hcl .nomad", lint_read_hcl, 0},
-    {"ini", ".ini .cfg .service .slice .scope", lint_read_ini, LINT_LINES},
-    {"make", "Makefile makefile GNUmakefile .mk .mak", lint_read_make, 0},
-    {"markdown", ".md .markdown .mdx .qmd .rmd", lint_read_markdown, 0},
-    {"rst", ".rst", lint_read_rst, 0},
-    {"c", ".c .cc .cpp .cxx .cu .cuh .h .hh .hpp .hip", lint_read_c, 0},
-    {"go", ".go", lint_read_go, 0},
-    {"rust", ".rs", lint_read_rust, 0},
-    {"diff", ".diff .patch", lint_read_diff, 0},
-    {"conf", "nccl.conf .nccl.conf rccl.conf .conf", lint_read_conf, LINT_LINES | LINT_CR_COUNTS},
-    {"env", ".env .env. environment .deepspeed_env", lint_read_env, LINT_LINES | LINT_CR_COUNTS},
-    {"prose", "", lint_read_prose, 0},
-    {"text", "", read_nothing, 0},
+    {"json", ".json .jsonc .json5 .ipynb", lint_read_source, LINT_TEMPLATE},
+    {"python", ".py .pyi", lint_read_source},
+    {"lua", ".lua", lint_read_source},
+    {"toml", ".toml", lint_read_source},
+    {"hcl", ".tf .tfvars .hcl .nomad", lint_read_source},
+    {"ini", ".ini .cfg .service .slice .scope", lint_read_ini},
+    {"make", "Makefile makefile GNUmakefile .mk .mak", lint_read_make},
+    {"markdown", ".md .markdown .mdx .qmd .rmd", lint_read_prose, LINT_FENCES | LINT_INDENTED},
+    {"rst", ".rst", lint_read_prose, LINT_FENCES | LINT_DIRECTIVES},
+    {"c", ".c .cc .cpp .cxx .cu .cuh .h .hh .hpp .hip", lint_read_source},
+    {"go", ".go", lint_read_source},
+    {"rust", ".rs", lint_read_source},
+    {"diff", ".diff .patch", lint_read_diff},
+    {"conf", "nccl.conf .nccl.conf rccl.conf .conf", lint_read_conf, LINT_CR_COUNTS},
+    {"env", ".env .env. environment .deepspeed_env", lint_read_shell, LINT_EXPORTS | LINT_CR_COUNTS},
+    {"prose", "", lint_read_prose, LINT_FENCES | LINT_DIRECTIVES | LINT_COMMANDS},
+    {"text", ""},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -170,8 +163,7 @@ struct lines {
 /* "[name]" and nothing else: no test of a shell, no list. */
 static int is_section(const char *s, size_t n)
 {
-    while (n > 0 && strchr(" \t\r", s[n - 1]))
-        n--;
+    n = lint_trim_end(s, 0, n);
     if (n < 3 || s[0] != '[' || s[n - 1] != ']')
         return 0;
     for (size_t i = 1; i + 1 < n; i++)

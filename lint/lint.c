@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/file.h"
-#include "core/tokens.h"
 #include "lint/lint_internal.h"
 #include "probe/topology/topology.h"
 
@@ -198,10 +197,14 @@ static void read_inner(struct lint *l, const struct lint_view *v, const char *na
     size_t n = v->to - v->from;
     if (l->depth >= LINT_DEPTH || !lint_names_any(s, n))
         return;
-    const struct lint_format_of *f = lint_format_of(name, s, n);
-    struct err ignored = {0};
+    struct lint_view inner = *v;
+    inner.format = lint_format_of(name, s, n);
+    inner.group = group;
+    inner.how = how;
+    inner.why = NULL;
     l->depth++;
-    f->read(l, v, group, how, &ignored);
+    if (inner.format->read)
+        inner.format->read(l, &inner);
     l->depth--;
 }
 
@@ -229,11 +232,11 @@ static struct lint_text *add_text(struct lint *l, const char *name, const char *
 {
     struct lint_text *t = ARENA_NEW(l->arena, struct lint_text);
     ARENA_ADD(l->arena, l->texts, l->ntexts) = t;
-    t->name = arena_strdup(l->arena, name);
+    t->doc.name = arena_strdup(l->arena, name);
     t->data = data;
     t->bytes = bytes;
     t->first = l->nsettings;
-    t->kind = "unknown";
+    t->doc.kind = "unknown";
     t->nodes = -1;
     return t;
 }
@@ -241,15 +244,15 @@ static struct lint_text *add_text(struct lint *l, const char *name, const char *
 /* The sentence of an error that names the file in front; the document has it with its own place. */
 static int has_failed(struct lint *l, struct lint_text *t, const struct err *why, struct err *e)
 {
-    size_t n = strlen(t->name);
-    const char *says = strncmp(why->text, t->name, n) != 0 || why->text[n] != ':' ? why->text : why->text + n + 1;
+    size_t n = strlen(t->doc.name);
+    const char *says = strncmp(why->text, t->doc.name, n) != 0 || why->text[n] != ':' ? why->text : why->text + n + 1;
     if (*says >= '0' && *says <= '9') {
         char *end;
-        t->error_line = strtol(says, &end, 10);
+        t->doc.error_line = strtol(says, &end, 10);
         says = end + (*end == ':');
         says += strspn(says, "0123456789:");
     }
-    t->error = arena_strdup(l->arena, says + strspn(says, " "));
+    t->doc.error = arena_strdup(l->arena, says + strspn(says, " "));
     return err_set(e, why->code, "%s", why->text);
 }
 
@@ -264,7 +267,7 @@ static void check_line_ends(struct lint *l, const struct lint_text *t, const str
     const char *newline = memchr(t->data + s->name_at, '\n', t->bytes - s->name_at);
     if (!newline || newline == t->data || newline[-1] != '\r')
         return;
-    int conf = !strcmp(t->kind, "conf");
+    int conf = !strcmp(t->doc.kind, "conf");
     if (conf && lint_holds(l, 0, 22999) == LINT_NONE)
         return;
     lint_find(l, NT_CARRIAGE_RETURN, s,
@@ -319,7 +322,7 @@ static void count_unread(struct lint *l, struct lint_text *t)
         size_t n = lint_name_length(s + i, t->bytes - i);
         int is_seen = comment || (t->seen && t->seen[i / 8] & 1u << i % 8);
         if (n > 0 && !is_seen && looks_set(t, i, i + n) && is_worth_reading(l, s + i, n))
-            t->unread_line = t->unread++ ? t->unread_line : number;
+            t->doc.unread_line = t->doc.unread++ ? t->doc.unread_line : number;
         if (s[i] == '\n') {
             comment = begins_comment(s + i + 1);
             number++;
@@ -335,15 +338,9 @@ static void count_unread(struct lint *l, struct lint_text *t)
 /* A file of nccltune's own, whose first member is its format: what it tried or found is no setting of a job. */
 static int is_our_json(const struct lint_text *t)
 {
-    static const char blanks[] = " \t\r\n", *const words[] = {"{", "\"format\"", ":", "\"nccltune-"};
-    const char *p = t->data;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        p += strspn(p, blanks);
-        if (strncmp(p, words[i], strlen(words[i])) != 0)
-            return 0;
-        p += strlen(words[i]);
-    }
-    return 1;
+    int n = 0;
+    sscanf(t->data, " { \"format\" : \"nccltune-%n", &n);
+    return n > 0;
 }
 
 /* ---- files that a script sources --------------------------------------------------------------------------------- */
@@ -351,39 +348,35 @@ static int is_our_json(const struct lint_text *t)
 static void read_sourced(struct lint *l, const struct lint_view *v, size_t at, size_t end, int exported)
 {
     struct lint_text *from = v->t;
-    while (at < end && strchr("\"'", v->s[at]))
-        at++;
-    while (end > at && strchr("\"'", v->s[end - 1]))
-        end--;
-    const char *word = arena_strndup(l->arena, v->s + at, end - at), *slash = strchr(word, '/');
-    const char *path = shell_sourced_path(l->arena, from->name, word);
+    const char *word = lint_file_word(l, v->s, at, end), *slash = strchr(word, '/');
+    const char *path = shell_sourced_path(l->arena, from->doc.name, word);
     if (!path && *word == '$' && slash) /* $DIR/FILE: taken for the script's own directory */
-        path = shell_sourced_path(l->arena, from->name, slash + 1);
+        path = shell_sourced_path(l->arena, from->doc.name, slash + 1);
     struct stat st;
     char *data = NULL;
     size_t bytes;
     long column;
     for (size_t i = 0; path && i < l->ntexts; i++)
-        if (!strcmp(l->texts[i]->name, path)) /* it has been read, or is being read */
+        if (!strcmp(l->texts[i]->doc.name, path)) /* it has been read, or is being read */
             return;
     if (!path || stat(path, &st) || !S_ISREG(st.st_mode) || l->nsourced == LINT_SOURCED ||
         file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, NULL)) {
         /* Scripts of systems and environments set nothing of NCCL that a person would look for. */
-        if (!from->missing && *word != '$' && !strstr(word, "/etc/") &&
+        if (!from->doc.missing && *word != '$' && !strstr(word, "/etc/") &&
             (file_ends_with(word, ".sh") || file_ends_with(word, ".env"))) {
-            from->missing = word;
-            lint_place(from, lint_at(v, at), &from->missing_line, &column);
+            from->doc.missing = word;
+            lint_place(from, lint_at(v, at), &from->doc.missing_line, &column);
         }
         return;
     }
     struct lint_text *t = add_text(l, path, data, bytes);
     l->nsourced++;
-    t->kind = "shell";
-    t->is_sourced = 1;
+    t->doc.kind = "shell";
+    t->sourced_by = from;
     t->commands = from->commands;
     t->lines = lint_index_lines(l->arena, data, 0, bytes, &t->nlines);
-    (exported ? lint_read_env : lint_read_sourced)(l, &(struct lint_view){t, data, 0, bytes, NULL}, 0, LINT_EXPORTED,
-                                                   NULL);
+    lint_read_shell(l,
+                    &(struct lint_view){t, data, 0, bytes, .format = lint_format_called(exported ? "env" : "shell")});
     t->count = l->nsettings - t->first;
     from->inner += t->count;
     from->commands = t->commands;
@@ -392,15 +385,15 @@ static void read_sourced(struct lint *l, const struct lint_view *v, size_t at, s
 
 static int read_data(struct lint *l, struct lint_text *t, const char *kind, struct err *e)
 {
-    const struct lint_format_of *f = kind ? lint_format_called(kind) : lint_format_of(t->name, t->data, t->bytes);
+    const struct lint_format_of *f = kind ? lint_format_called(kind) : lint_format_of(t->doc.name, t->data, t->bytes);
     struct err why = {0};
     if (!f) {
         err_set(&why, ERR_USAGE, "unknown kind of document '%s'", kind);
         return has_failed(l, t, &why, e);
     }
-    t->kind = f->kind;
+    t->doc.kind = f->kind;
     t->lines = lint_index_lines(l->arena, t->data, 0, t->bytes, &t->nlines);
-    struct lint_view v = {t, t->data, 0, t->bytes, NULL};
+    struct lint_view v = {t, t->data, 0, t->bytes, .format = f, .why = &why};
     if (is_our_json(t))
         return 0;
     t->templated = (f->flags & LINT_TEMPLATE) && is_template(&v);
@@ -408,12 +401,13 @@ static int read_data(struct lint *l, struct lint_text *t, const char *kind, stru
         v = lint_masked(l, &v);
     t->slurm = strstr(t->data, "SLURM_") || strstr(t->data, "#SBATCH");
     t->export_none = strstr(t->data, "#SBATCH --export=NONE") && !strstr(t->data, "SLURM_EXPORT_ENV");
-    f->read(l, &v, 0, LINT_EXPORTED, &why);
+    if (f->read)
+        f->read(l, &v);
     t->count = l->nsettings - t->first;
     check_line_ends(l, t, f);
     count_unread(l, t);
     if (!why.code && t->count >= LINT_MOST_SETTINGS)
-        err_set(&why, ERR_FAILED, "%s: %d settings or more", t->name, LINT_MOST_SETTINGS);
+        err_set(&why, ERR_FAILED, "%s: %d settings or more", t->doc.name, LINT_MOST_SETTINGS);
     return why.code ? has_failed(l, t, &why, e) : 0;
 }
 
@@ -433,7 +427,7 @@ int lint_read_file(struct lint *l, const char *path, const char *kind, struct er
     struct err why = {0};
     const char *name = strcmp(path, "-") ? path : "standard input";
     for (size_t i = 0; i < l->ntexts; i++)
-        if (l->texts[i]->is_sourced && !strcmp(l->texts[i]->name, path))
+        if (l->texts[i]->sourced_by && !strcmp(l->texts[i]->doc.name, path))
             return 0;
     if (file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, &why) &&
         (!data || bytes || name != path)) /* an empty file sets nothing; an empty pipe is a command that failed */
@@ -452,7 +446,7 @@ int lint_read_environ(struct lint *l, const char *name, const char *block, size_
     memcpy(data, block, bytes);
     struct lint_text *t = add_text(l, name, data, bytes);
     struct lint_view v = {t, data, 0, bytes, NULL};
-    t->kind = "environment";
+    t->doc.kind = "environment";
     for (size_t at = 0; at < bytes;) {
         size_t length = strlen(data + at);
         const char *equals = memchr(data + at, '=', length);
@@ -513,7 +507,11 @@ static int by_place(const void *x, const void *y)
     const struct lint_finding *a = *(struct lint_finding *const *)x, *b = *(struct lint_finding *const *)y;
     const struct lint_text *ta = a->at->text, *tb = b->at->text;
     if (ta != tb)
-        return !ta ? -1 : !tb ? 1 : ta->first < tb->first ? -1 : ta->first > tb->first ? 1 : strcmp(ta->name, tb->name);
+        return !ta                     ? -1
+               : !tb                   ? 1
+               : ta->first < tb->first ? -1
+               : ta->first > tb->first ? 1
+                                       : strcmp(ta->doc.name, tb->doc.name);
     if (a->at->name_at != b->at->name_at)
         return a->at->name_at < b->at->name_at ? -1 : 1;
     return strcmp(a->kind->id, b->kind->id);

@@ -11,39 +11,23 @@
 /* ---- what was read ----------------------------------------------------------------------------------------------- */
 
 struct lint_text {
-    const char *name;
-    const char *kind;
-    const char *data; /* '\0' behind the last byte */
+    struct lint_document doc; /* less what lint_document adds */
+    const char *data;         /* '\0' behind the last byte */
     size_t bytes;
     size_t *lines; /* offset of each line's first byte; NULL: the document has no lines */
     size_t nlines;
-    size_t first, count;    /* its settings: they are read one document after the other */
-    int searches;           /* times that rules have looked through all of it */
-    int rccl;               /* it sets what only RCCL has; looked at when the library is not known */
-    int templated;          /* {{ }} or {% %} in it were masked for the reader */
-    int commands;           /* programs that its shell text has run so far */
-    int slurm, export_none; /* it speaks of Slurm; with #SBATCH --export=NONE */
-    int nodes;              /* that its job asks for; 0: it does not say, -1: not looked at yet */
-    int is_sourced;         /* by another document: its settings stand among that one's */
-    size_t inner;           /* settings of files that it sources */
-    const char *missing;    /* a file that it sources and that is not there to read; NULL: none */
-    long missing_line;
+    size_t first, count;          /* its settings: they are read one document after the other */
+    int searches;                 /* times that rules have looked through all of it */
+    int rccl;                     /* it sets what only RCCL has; looked at when the library is not known */
+    int templated;                /* {{ }} or {% %} in it were masked for the reader */
+    int commands;                 /* programs that its shell text has run so far */
+    int slurm, export_none;       /* it speaks of Slurm; with #SBATCH --export=NONE */
+    int nodes;                    /* that its job asks for; 0: it does not say, -1: not looked at yet */
+    struct lint_text *sourced_by; /* its settings stand among that one's; NULL: it was given */
+    size_t inner;                 /* settings of files that it sources */
     struct lint_launch **launches;
     size_t nlaunches;
     unsigned char *seen; /* a bit a byte: a name that a reader understood begins here */
-    size_t unread;       /* names that look like settings and that no reader understood */
-    long unread_line;    /* the first of them */
-    const char *error;   /* why it could not be read (to its end); NULL: it was */
-    long error_line;     /* 0: not known */
-};
-
-/* Input of a reader: a document's own text, or text derived from it, such as a string without its escapes. Every
- * byte of it knows where it lies in the document. */
-struct lint_view {
-    struct lint_text *t;
-    const char *s;     /* '\0' somewhere behind `to` */
-    size_t from, to;   /* the part to read */
-    const size_t *map; /* offset in the document of each byte of s, and of its end; NULL: the same offsets */
 };
 
 /* The way of a setting to NCCL. */
@@ -57,6 +41,19 @@ enum lint_how {
     LINT_RUNNING,  /* taken from a process */
     LINT_UNSET,    /* taken away again */
     LINT_SUBSHELL, /* exported in a shell that ends before anything could use it */
+};
+
+/* Input of a reader: a document's own text, or text derived from it, such as a string without its escapes. Every
+ * byte of it knows where it lies in the document. */
+struct lint_view {
+    struct lint_text *t;
+    const char *s;     /* '\0' somewhere behind `to` */
+    size_t from, to;   /* the part to read */
+    const size_t *map; /* offset in the document of each byte of s, and of its end; NULL: the same offsets */
+    const struct lint_format_of *format;
+    int group;         /* that its settings belong to; 0: the whole document */
+    enum lint_how how; /* that what it exports reaches NCCL */
+    struct err *why;   /* for what is wrong with the document itself; NULL: of an inner text nobody asks */
 };
 
 /* One arm of an if or case; settings in different arms of the same block are never in force together. */
@@ -100,10 +97,8 @@ struct lint_launch {
     size_t before; /* settings that were read before it */
     int group;
     const struct lint_branch *branch;
-    int keeps; /* the whole environment goes with it */
-    int lists; /* it names what goes, see `names` */
-    int none;  /* srun --export=NONE */
-    const char **names;
+    int keeps;          /* the whole environment goes with it */
+    const char **names; /* what goes with it otherwise */
     size_t nnames;
     const char *remote; /* ssh: what runs over there; docker run: all of it */
 };
@@ -177,25 +172,26 @@ struct lint {
 
 /* ---- for the readers --------------------------------------------------------------------------------------------- */
 
-/* Reads a view; what it sets belongs to `group` (0: the whole document) and reaches NCCL as `how` says. `e`: what is
- * wrong with the document itself. */
-typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
-lint_reader lint_read_shell, lint_read_sourced, lint_read_csh, lint_read_env, lint_read_conf, lint_read_docker;
-lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
-lint_reader lint_read_ini, lint_read_make, lint_read_markdown, lint_read_rst, lint_read_prose, lint_read_diff;
-lint_reader lint_read_c, lint_read_go, lint_read_rust;
+typedef void lint_reader(struct lint *l, const struct lint_view *v);
+lint_reader lint_read_shell, lint_read_conf, lint_read_docker, lint_read_yaml, lint_read_source, lint_read_ini;
+lint_reader lint_read_make, lint_read_prose, lint_read_diff;
 
 /* A row of the table of formats: how a document is recognised, and who reads it. */
 struct lint_format_of {
     const char *kind;
     const char *names; /* of files, blank between: ".sh" is an ending, "Dockerfile" a beginning */
-    lint_reader *read;
+    lint_reader *read; /* NULL: nobody, and its names are counted as not understood */
     unsigned flags;
 };
 enum {
-    LINT_LINES = 1,    /* a line that sets one variable and nothing else can become a remark */
-    LINT_TEMPLATE = 2, /* may hold {{ }} and {% %} */
-    LINT_CR_COUNTS = 4 /* a CR at the end of a line becomes a part of the value */
+    LINT_TEMPLATE = 1,    /* may hold {{ }} and {% %} */
+    LINT_CR_COUNTS = 2,   /* a CR at the end of a line becomes a part of the value */
+    LINT_CSH = 4,         /* a C shell's syntax */
+    LINT_EXPORTS = 8,     /* every assignment is exported */
+    LINT_FENCES = 16,     /* code between ``` or ~~~ */
+    LINT_DIRECTIVES = 32, /* code below ".. code::" or "::" */
+    LINT_COMMANDS = 64,   /* commands among other lines */
+    LINT_INDENTED = 128,  /* code below a blank line, indented by four */
 };
 /* The row for a word of --kind, for a name and a content: NULL nothing fits. */
 const struct lint_format_of *lint_format_called(const char *kind);
@@ -261,9 +257,24 @@ void lint_place(const struct lint_text *t, size_t at, long *line, long *column);
 /* Length of a name of letters, digits and '_' at s, not starting with a digit. */
 size_t lint_name_length(const char *s, size_t most);
 
-/* A finding about a setting. Readers use it, too, for mistakes of the document itself. */
+/* The first byte from `at` on that is no blank, at most `end`. */
+size_t lint_skip_blanks(const char *s, size_t at, size_t end);
+/* The end of [at, end) without the blanks and the CR behind it. */
+size_t lint_trim_end(const char *s, size_t at, size_t end);
+/* Leave out the pair of quotes around [at, end), if there is one. */
+void lint_unquote(const char *s, size_t *at, size_t *end);
+/* The first of `marks` in [at, end) that is outside of quotes; `end`: there is none. */
+size_t lint_find_mark(const char *s, size_t at, size_t end, const char *marks);
+/* A file's name in a shell's word, without the quotes at both ends. */
+const char *lint_file_word(struct lint *l, const char *s, size_t at, size_t end);
+
+/* A finding about a setting; `says` is a format for what follows `advice`. Readers use it, too, for mistakes of the
+ * document itself. */
 struct lint_finding *lint_find(struct lint *l, enum lint_rule rule, const struct lint_setting *at, const char *says,
-                               const char *advice);
+                               const char *advice, ...) __attribute__((format(printf, 4, 6)));
+
+/* Its correction, which changes what the next run does. */
+void lint_correct(struct lint_finding *f, enum lint_fix_kind fix, const char *replacement);
 
 /* ---- for the rules ----------------------------------------------------------------------------------------------- */
 
@@ -304,6 +315,9 @@ int lint_is_uncalled(const struct lint_setting *s);
 /* Nonzero if it is set for one command of a document that runs benchmarks of NCCL. */
 int lint_is_experiment(const struct lint_setting *s);
 
+/* Nonzero if its name is one of "NAME|ANOTHER". */
+int lint_is(const struct lint_setting *s, const char *names);
+
 /* Nonzero if something reads a name: losing any other costs nothing. */
 int lint_has_reader(const struct lint_setting *s);
 
@@ -311,6 +325,9 @@ int lint_has_reader(const struct lint_setting *s);
  * empty. */
 struct env_choice;
 int lint_choice(const struct lint *l, const struct lint_setting *s, struct env_choice *c);
+
+/* "Broadcast, Reduce and AllGather" for the bits of these collectives. */
+const char *lint_collectives(struct lint *l, unsigned colls);
 
 /* 1 when that number is not 0. */
 int lint_is_on(const struct lint_setting *s);
@@ -323,7 +340,8 @@ int lint_knows_hcas(const struct topo_class *c);
 /* Report what the pods of a YAML text lack, after its settings have been read. */
 void lint_check_pods(struct lint *l, const struct lint_view *v);
 
-/* The rules of a theme on one setting, which is never LINT_UNSET. */
+/* Judges a setting, which is never LINT_UNSET. */
 typedef void lint_check_fn(struct lint *l, const struct lint_setting *s);
+/* The rules of a theme. */
 lint_check_fn lint_check_names, lint_check_values, lint_check_effects, lint_check_conflicts, lint_check_devices,
     lint_check_reach, lint_check_costs;

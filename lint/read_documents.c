@@ -1,27 +1,18 @@
 /* Documents that people read: Markdown with its dialects, reStructuredText, plain text, diffs. Prose sets nothing; each
  * block of code is read in its own language, and what no reader takes is counted as not understood. */
 #include <string.h>
-#include <strings.h>
 
-#include "core/tokens.h"
 #include "lint/lint_internal.h"
 
 struct document {
     struct lint *l;
     const struct lint_view *v;
-    enum lint_how how;
     size_t prose; /* where the text between blocks begins */
 };
 
-static size_t skip_blanks(const char *s, size_t at, size_t end)
-{
-    return at + strspn(s + at, " \t") > end ? end : at + strspn(s + at, " \t");
-}
-
 static int is_blank_line(const char *s, size_t at, size_t end)
 {
-    size_t first = skip_blanks(s, at, end);
-    return first == end || (s[first] == '\r' && first + 1 == end);
+    return lint_trim_end(s, at, end) == at;
 }
 
 /* ---- languages of blocks ----------------------------------------------------------------------------------------- */
@@ -58,7 +49,7 @@ static const char *file_of_language(const char *s, size_t n)
 /* The language in "bash title=x", "{bash}", "{.bash .numberLines}", "{code-block} bash" or "{r, echo=FALSE}". */
 static const char *file_of_info(const char *s, size_t at, size_t end)
 {
-    at = skip_blanks(s, at, end);
+    at = lint_skip_blanks(s, at, end);
     int braced = at < end && s[at] == '{';
     at += (size_t)braced;
     at += braced && at < end && s[at] == '.';
@@ -91,9 +82,9 @@ static void read_block(struct document *d, size_t from, size_t to, const char *n
         lint_talked_of(d->l, d->v, from, to);
     else {
         const struct lint_format_of *told = d->l->format_told(d->v->s + from, to - from);
-        int settings = told && told->read == lint_read_env; /* also where they are called C for their colours */
+        int settings = told && !strcmp(told->kind, "env"); /* also where they are called C for their colours */
         if (*name || told)
-            d->l->read_inner(d->l, &code, settings || !*name ? NULL : name, ++d->l->groups, d->how);
+            d->l->read_inner(d->l, &code, settings || !*name ? NULL : name, ++d->l->groups, d->v->how);
     }
 }
 
@@ -113,7 +104,7 @@ static size_t read_fence(struct document *d, size_t first, size_t end)
     size_t n = fence_length(s, first, end, c), open = end + 1, to = d->v->to;
     const char *name = file_of_info(s, first + n, end);
     for (size_t at = open; at < to;) {
-        size_t stop = source_line_end(s, at, to), text = skip_blanks(s, at, stop);
+        size_t stop = source_line_end(s, at, to), text = lint_skip_blanks(s, at, stop);
         size_t own = fence_length(s, text, stop, c);
         if (own >= n && is_blank_line(s, text + own, stop)) {
             read_block(d, open, at, name);
@@ -131,7 +122,7 @@ static size_t indented_end(const char *s, size_t at, size_t to, size_t indent)
 {
     size_t last = at;
     while (at < to) {
-        size_t stop = source_line_end(s, at, to), text = skip_blanks(s, at, stop);
+        size_t stop = source_line_end(s, at, to), text = lint_skip_blanks(s, at, stop);
         if (!is_blank_line(s, at, stop)) {
             if (text - at <= indent)
                 break;
@@ -148,10 +139,8 @@ static size_t read_directive(struct document *d, size_t at, size_t first, size_t
     static const char *const directives[] = {
         ".. code-block::", ".. code::", ".. sourcecode::", ".. parsed-literal::", ".. prompt::"};
     const char *s = d->v->s, *name = NULL;
-    size_t last = end, to = d->v->to;
+    size_t last = lint_trim_end(s, first, end), to = d->v->to;
     int found = 0;
-    while (last > first && strchr(" \t\r", s[last - 1]))
-        last--;
     for (size_t i = 0; i < sizeof directives / sizeof *directives && !found; i++) {
         size_t n = strlen(directives[i]);
         found = last - first >= n && !memcmp(s + first, directives[i], n);
@@ -162,7 +151,7 @@ static size_t read_directive(struct document *d, size_t at, size_t first, size_t
         return 0;
     size_t from = end < to ? end + 1 : to, block_end = indented_end(s, from, to, first - at);
     while (found && from < block_end) { /* ":linenos:" and other options */
-        size_t stop = source_line_end(s, from, block_end), text = skip_blanks(s, from, stop);
+        size_t stop = source_line_end(s, from, block_end), text = lint_skip_blanks(s, from, stop);
         if (text == stop || s[text] != ':')
             break;
         from = stop + 1;
@@ -179,7 +168,7 @@ static size_t read_commands(struct document *d, size_t at)
     size_t stop = at, to = d->v->to;
     int goes_on = 0;
     while (stop < to) {
-        size_t end = source_line_end(s, stop, to), text = skip_blanks(s, stop, end);
+        size_t end = source_line_end(s, stop, to), text = lint_skip_blanks(s, stop, end);
         size_t name = lint_name_length(s + text, end - text);
         int sets = name > 4 && text + name < end && s[text + name] == '=' && memchr(s + text, '_', name);
         if (!goes_on && !sets && s[text] != '#' && strncmp(s + text, "$ ", 2) != 0 &&
@@ -204,45 +193,33 @@ static size_t read_indented(struct document *d, size_t at)
     return end;
 }
 
-enum { FENCES = 1, DIRECTIVES = 2, COMMANDS = 4, INDENTED = 8 };
-
-static int read_document(struct lint *l, const struct lint_view *v, enum lint_how how, unsigned has)
+void lint_read_prose(struct lint *l, const struct lint_view *v)
 {
-    struct document d = {l, v, how, v->from};
+    struct document d = {l, v, v->from};
+    const unsigned has = v->format->flags;
     int blank = 1;
     for (size_t at = v->from; at < v->to;) {
-        size_t end = source_line_end(v->s, at, v->to), first = skip_blanks(v->s, at, end), next = 0;
+        size_t end = source_line_end(v->s, at, v->to), first = lint_skip_blanks(v->s, at, end), next = 0;
         int fence = first < end && (v->s[first] == '`' || v->s[first] == '~') &&
                     fence_length(v->s, first, end, v->s[first]) >= 3;
-        if (fence && has & FENCES)
+        if (fence && has & LINT_FENCES)
             next = read_fence(&d, first, end);
-        else if (has & DIRECTIVES && first < end)
+        else if (has & LINT_DIRECTIVES && first < end)
             next = read_directive(&d, at, first, end);
-        if (!next && has & INDENTED && blank && first - at > 3)
+        if (!next && has & LINT_INDENTED && blank && first - at > 3)
             next = read_indented(&d, at);
-        if (!next && has & COMMANDS)
+        if (!next && has & LINT_COMMANDS)
             next = read_commands(&d, at);
         blank = is_blank_line(v->s, at, end);
         at = next > at ? next : end + 1;
     }
     end_prose(&d, v->to, v->to);
-    return 0;
 }
-
-#define READER(name, has)                                                                                        \
-    int lint_read_##name(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e) \
-    {                                                                                                            \
-        (void)group, (void)e;                                                                                    \
-        return read_document(l, v, how, has);                                                                    \
-    }
-READER(markdown, FENCES | INDENTED)
-READER(rst, FENCES | DIRECTIVES)
-READER(prose, FENCES | DIRECTIVES | COMMANDS)
 
 /* ---- diffs ------------------------------------------------------------------------------------------------------- */
 
 /* What a file of the diff is after it: removed lines and marks become blanks, so that every byte keeps its place. */
-int lint_read_diff(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+void lint_read_diff(struct lint *l, const struct lint_view *v)
 {
     /* A page may have thousands of blocks: each copies itself alone. */
     const size_t base = v->from, to = v->to - base;
@@ -254,14 +231,13 @@ int lint_read_diff(struct lint *l, const struct lint_view *v, int group, enum li
         map[i] = lint_at(v, base + i);
     const char *name = NULL;
     size_t from = 0;
-    (void)group, (void)e;
     for (size_t at = 0; at <= to; at = source_line_end(s, at, to) + 1) {
         size_t end = source_line_end(s, at, to);
         int header = !strncmp(s + at, "+++ ", 4) || !strncmp(s + at, "diff ", 5);
         if (header || at == to) {
             struct lint_view file = {v->t, s, from, at, map};
             if (at > from && (name || l->format_told(s + from, at - from)))
-                l->read_inner(l, &file, name, ++l->groups, how);
+                l->read_inner(l, &file, name, ++l->groups, v->how);
             from = end < to ? end + 1 : to;
             name = NULL;
         }
@@ -278,5 +254,4 @@ int lint_read_diff(struct lint *l, const struct lint_view *v, int group, enum li
             s[at] = ' ';
         }
     }
-    return 0;
 }

@@ -1,9 +1,7 @@
 /* Formats of lines: nccl.conf, Dockerfiles, ini files and systemd units, makefiles, the code in Markdown. */
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
-#include "core/tokens.h"
 #include "core/vars/parse.h"
 #include "lint/lint_internal.h"
 
@@ -16,34 +14,16 @@ struct conf_line {
     size_t name, name_end; /* the name as it was meant: without "export" and blanks */
 };
 
-static int has_blank(const char *s, size_t n)
-{
-    return memchr(s, ' ', n) || memchr(s, '\t', n);
-}
-
-/* The line as it should be; nothing of a setting is lost. */
-static void fix_line(struct lint_finding *f, struct lint *l, const struct conf_line *c, const char *value)
-{
-    f->fix = LINT_FIX_LINE;
-    f->changes = 1;
-    f->replacement = arena_printf(l->arena, "%.*s=%s", (int)(c->name_end - c->name), c->v->s + c->name, value);
-}
-
 /* The value as it was meant: without blanks in front, a comment behind, and quotes around. */
 static const char *meant_value(struct lint *l, const char *s, size_t n)
 {
-    while (n > 0 && (*s == ' ' || *s == '\t')) {
-        s++;
-        n--;
-    }
-    for (size_t i = 1; i < n; i++)
+    size_t at = lint_skip_blanks(s, 0, n);
+    for (size_t i = at + 1; i < n; i++)
         if (s[i] == '#' && (s[i - 1] == ' ' || s[i - 1] == '\t'))
             n = i;
-    while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t'))
-        n--;
-    if (n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0])
-        return arena_strndup(l->arena, s + 1, n - 2);
-    return arena_strndup(l->arena, s, n);
+    n = lint_trim_end(s, at, n);
+    lint_unquote(s, &at, &n);
+    return arena_strndup(l->arena, s + at, n - at);
 }
 
 static void judge_line(const struct conf_line *c, struct lint_setting *s, const struct env_line *line)
@@ -55,12 +35,9 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
     struct lint_finding *f = NULL;
     s->nothing = c->name > c->at || c->name_end < c->at + line->name_length;
     if (c->name > c->at)
-        f = lint_find(
-            l, strncmp(c->v->s + c->at, "export", 6) ? NT_CONF_BLANKS : NT_CONF_EXPORT, s,
-            arena_printf(l->arena,
-                         "NCCL takes everything before '=' as the name: this sets a variable called \"%.*s\".",
-                         (int)line->name_length, line->name),
-            "Begin the line with the variable's name.");
+        f = lint_find(l, strncmp(c->v->s + c->at, "export", 6) ? NT_CONF_BLANKS : NT_CONF_EXPORT, s,
+                      "NCCL takes everything before '=' as the name: this sets a variable called \"%.*s\".",
+                      "Begin the line with the variable's name.", (int)line->name_length, line->name);
     else if (c->name_end < c->at + line->name_length)
         f = lint_find(l, NT_CONF_BLANKS, s, "The blank before '=' becomes part of the variable's name.",
                       "Write NAME=value without blanks.");
@@ -76,8 +53,9 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
     else if (memchr(value, '$', n))
         lint_find(l, NT_CONF_EXPANSION, s, "NCCL expands nothing in this file: '$' is an ordinary character.",
                   "Write the value itself.");
-    if (f && !strpbrk(right, "\"' \t"))
-        fix_line(f, l, c, right);
+    if (f && !strpbrk(right, "\"' \t")) /* the line as it should be; nothing of a setting is lost */
+        lint_correct(f, LINT_FIX_LINE,
+                     arena_printf(l->arena, "%.*s=%s", (int)(c->name_end - c->name), c->v->s + c->name, right));
     if (line->cut)
         lint_find(l, NT_CONF_TOO_LONG, s, "NCCL cuts a name or value after 1,023 bytes.", "Shorten the line.");
     if (!strcmp(s->name, "NCCL_CONF_FILE"))
@@ -85,7 +63,7 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
                   "Set NCCL_CONF_FILE in the job's environment.");
 }
 
-static void read_conf_line(struct conf_line *c, int group)
+static void read_conf_line(struct conf_line *c)
 {
     const char *s = c->v->s;
     struct env_line line;
@@ -112,28 +90,24 @@ static void read_conf_line(struct conf_line *c, int group)
     struct lint_setting *set = lint_setting_new(c->l, c->v, c->name, c->name_end - c->name, LINT_CONF);
     if (!set)
         return;
-    set->group = group;
     if (!c->v->map) {
         set->line_at = c->at;
         set->line_bytes = c->end - c->at;
     }
     const char *value = arena_strndup(c->l->arena, line.value, line.value_length);
-    if (!has_blank(value, line.value_length) && !strpbrk(value, "\"'$")) /* else it is judged as written */
+    if (!strpbrk(value, " \t\"'$")) /* else it is judged as written */
         lint_set_value(c->l, set, c->v, value, equals + 1, line.value_length);
     judge_line(c, set, &line);
 }
 
-int lint_read_conf(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+void lint_read_conf(struct lint *l, const struct lint_view *v)
 {
-    (void)how;
-    (void)e;
     for (size_t at = v->from; at < v->to;) {
         size_t end = source_line_end(v->s, at, v->to);
         struct conf_line c = {.l = l, .v = v, .at = at, .end = end - (end > at && v->s[end - 1] == '\r')};
-        read_conf_line(&c, group);
+        read_conf_line(&c);
         at = end + 1;
     }
-    return 0;
 }
 
 /* ---- Dockerfiles ------------------------------------------------------------------------------------------------- */
@@ -141,7 +115,6 @@ int lint_read_conf(struct lint *l, const struct lint_view *v, int group, enum li
 struct docker {
     struct lint *l;
     const struct lint_view *v;
-    int group;
     int unclosed; /* a here-document that no line ends: further ones are not looked for */
 };
 
@@ -149,10 +122,7 @@ struct docker {
 static size_t instruction_end(const char *s, size_t at, size_t to)
 {
     for (;;) {
-        size_t end = source_line_end(s, at, to), last = end;
-        while (last > at && (s[last - 1] == ' ' || s[last - 1] == '\t' || s[last - 1] == '\r'))
-            last--;
-        size_t text = at + strspn(s + at, " \t");
+        size_t end = source_line_end(s, at, to), last = lint_trim_end(s, at, end), text = lint_skip_blanks(s, at, end);
         int comment = text < end && s[text] == '#';
         if (end == to || (!comment && (last == at || s[last - 1] != '\\')))
             return end;
@@ -181,10 +151,8 @@ static size_t heredoc_end(struct docker *d, size_t at, size_t end)
 static struct lint_setting *add_env(const struct docker *d, size_t at, size_t name, size_t value, size_t end)
 {
     struct lint_setting *s = lint_setting_new(d->l, d->v, at, name, LINT_DECLARED);
-    if (!s)
-        return NULL;
-    s->group = d->group;
-    lint_set_word(d->l, s, d->v, value, end);
+    if (s)
+        lint_set_word(d->l, s, d->v, value, end);
     return s;
 }
 
@@ -253,12 +221,16 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
 {
     const char *s = d->v->s;
     size_t n = strcspn(s + at, " \t\r\n"), rest = at + n + strspn(s + at + n, " \t");
-    struct lint_view v = {d->v->t, s, rest < end ? rest : end, end, d->v->map};
+    struct lint_view v = *d->v;
+    v.from = rest < end ? rest : end;
+    v.to = end;
     if (word_in("ENV", WORD_IS_ANY_CASE, s + at, n))
         read_env(d, v.from, end);
     else if (word_in("RUN", WORD_IS_ANY_CASE, s + at, n)) {
         size_t first = d->l->nsettings;
-        lint_read_shell(d->l, &v, ++d->l->groups, LINT_LAYER, NULL);
+        v.group = ++d->l->groups;
+        v.how = LINT_LAYER;
+        lint_read_shell(d->l, &v);
         find_lost_exports(d->l, first, lint_at(&v, v.to));
     } else if (word_in("ARG", WORD_IS_ANY_CASE, s + at, n))
         read_arg(d, v.from, end);
@@ -266,11 +238,9 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
         d->l->read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
 }
 
-int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+void lint_read_docker(struct lint *l, const struct lint_view *v)
 {
-    struct docker d = {l, v, group, 0};
-    (void)how;
-    (void)e;
+    struct docker d = {l, v, 0};
     for (size_t at = v->from; at < v->to;) {
         size_t text = at + strspn(v->s + at, " \t");
         if (v->s[text] == '#') { /* a remark continues nothing */
@@ -282,133 +252,91 @@ int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum 
             read_instruction(&d, text, end);
         at = end + 1;
     }
-    return 0;
 }
-
-struct lines {
-    struct lint *l;
-    const struct lint_view *v;
-    int group;
-    enum lint_how how;
-};
 
 /* The end of a line that '\' continues. */
-static size_t logical_end(const struct lines *x, size_t at)
+static size_t logical_end(const struct lint_view *v, size_t at)
 {
-    size_t end = source_line_end(x->v->s, at, x->v->to);
-    while (end < x->v->to && end > at && x->v->s[end - 1] == '\\')
-        end = source_line_end(x->v->s, end + 1, x->v->to);
-    return end;
-}
-
-static size_t skip_blanks(const char *s, size_t at, size_t end)
-{
-    while (at < end && strchr(" \t", s[at]))
-        at++;
-    return at;
-}
-
-static size_t trim_end(const char *s, size_t at, size_t end)
-{
-    while (end > at && strchr(" \t\r", s[end - 1]))
-        end--;
+    size_t end = source_line_end(v->s, at, v->to);
+    while (end < v->to && end > at && v->s[end - 1] == '\\')
+        end = source_line_end(v->s, end + 1, v->to);
     return end;
 }
 
 /* NAME = VALUE whose value goes to the line's end; quotes around it are a frame. */
-static struct lint_setting *add_line(const struct lines *x, size_t at, size_t bytes, size_t value, size_t end,
-                                     enum lint_how how, int group)
+static struct lint_setting *add_line(struct lint *l, const struct lint_view *v, size_t at, size_t bytes, size_t value,
+                                     size_t end, enum lint_how how)
 {
-    const char *s = x->v->s;
-    struct lint_setting *set = lint_setting_new(x->l, x->v, at, bytes, how);
-    if (!set)
-        return NULL;
-    set->group = group;
-    value = skip_blanks(s, value, end);
-    end = trim_end(s, value, end);
-    if (end - value >= 2 && strchr("\"'", s[value]) && s[end - 1] == s[value]) {
-        value++;
-        end--;
-    }
-    if (!memchr(s + value, '$', end - value))
-        lint_set_value(x->l, set, x->v, NULL, value, end - value);
+    struct lint_setting *set = lint_setting_new(l, v, at, bytes, how);
+    value = lint_skip_blanks(v->s, value, end);
+    end = lint_trim_end(v->s, value, end);
+    lint_unquote(v->s, &value, &end);
+    if (set)
+        lint_set_value(l, set, v, NULL, value, end - value);
     return set;
 }
 
 /* ---- ini --------------------------------------------------------------------------------------------------------- */
 
-static void find_pair_in_words(const struct lines *x, size_t at, size_t bytes)
+static void find_pair_in_words(struct lint *l, const struct lint_view *v, size_t at, size_t bytes)
 {
-    struct lint_setting *set = lint_setting_new(x->l, x->v, at, bytes, LINT_DECLARED);
+    struct lint_setting *set = lint_setting_new(l, v, at, bytes, LINT_DECLARED);
     if (set)
-        lint_find(x->l, NT_PAIR_IN_TWO, set, "A pair is one word here: the value after the blank is lost.",
+        lint_find(l, NT_PAIR_IN_TWO, set, "A pair is one word here: the value after the blank is lost.",
                   "Write NAME=value without blanks.");
 }
 
 /* NAME=value "NAME=value" NAME="value", between blanks or commas. Only systemd takes no blanks around '='. */
-static void read_pairs(const struct lines *x, size_t at, size_t end, int is_systemd)
+static void read_pairs(struct lint *l, const struct lint_view *v, size_t at, size_t end, int is_systemd)
 {
-    const char *s = x->v->s;
+    const char *s = v->s;
     while (at < end) {
-        size_t stop = at;
-        char quote = '\0';
-        while (stop < end && (quote || !strchr(" \t,\n\\", s[stop]))) {
-            if (quote ? s[stop] == quote : s[stop] == '"' || s[stop] == '\'')
-                quote = quote ? '\0' : s[stop];
-            stop++;
-        }
-        size_t from = at, to = stop;
-        if (to - from > 2 && strchr("\"'", s[from]) && s[to - 1] == s[from]) {
-            from++;
-            to--;
-        }
+        size_t stop = lint_find_mark(s, at, end, " \t,\n\\"), from = at, to = stop;
+        lint_unquote(s, &from, &to);
         size_t n = lint_name_length(s + from, to - from);
         if (n > 0 && from + n < to && s[from + n] == '=')
-            add_line(x, from, n, from + n + 1, to, LINT_DECLARED, x->group);
+            add_line(l, v, from, n, from + n + 1, to, LINT_DECLARED);
         else if (is_systemd && n > 0 && to + 1 < end && s[to] == ' ' && s[to + 1] == '=')
-            find_pair_in_words(x, from, n);
+            find_pair_in_words(l, v, from, n);
         at = stop + 1;
     }
 }
 
-static void read_ini_line(const struct lines *x, size_t at, size_t end, int group)
+static void read_ini_line(struct lint *l, const struct lint_view *v, size_t at, size_t end)
 {
-    const char *s = x->v->s;
+    const char *s = v->s;
     size_t n = 0, value;
     while (at + n < end && (isalnum((unsigned char)s[at + n]) || strchr("_.-", s[at + n])))
         n++;
-    value = skip_blanks(s, at + n, end);
+    value = lint_skip_blanks(s, at + n, end);
     if (n == 0 || value >= end || (s[value] != '=' && s[value] != ':'))
         return;
-    value = skip_blanks(s, value + 1, end);
-    struct lint_view rest = {x->v->t, s, value, end, x->v->map};
+    value = lint_skip_blanks(s, value + 1, end);
+    struct lint_view rest = {v->t, s, value, end, v->map};
     if (lint_name_length(s + at, n) == n && env_of_interest(s + at, n)) {
-        struct lint_setting *set = add_line(x, at, n, value, end, LINT_DECLARED, group);
-        if (set && !x->v->map) {
+        struct lint_setting *set = add_line(l, v, at, n, value, end, LINT_DECLARED);
+        if (set && !v->map) {
             set->line_at = at;
-            set->line_bytes = trim_end(s, at, end) - at;
+            set->line_bytes = lint_trim_end(s, at, end) - at;
         }
     } else if (word_in("environment|env|setenv", WORD_IS_ANY_CASE, s + at, n)) {
-        read_pairs(x, value, end, s[at] == 'E');
+        read_pairs(l, v, value, end, s[at] == 'E');
     } else {
-        x->l->read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);
+        l->read_inner(l, &rest, "words.sh", ++l->groups, v->how);
     }
 }
 
-int lint_read_ini(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+void lint_read_ini(struct lint *l, const struct lint_view *v)
 {
-    struct lines x = {l, v, group, how};
-    int section = group;
-    (void)e;
+    struct lint_view section = *v;
     for (size_t at = v->from; at < v->to;) {
-        size_t end = logical_end(&x, at), first = skip_blanks(v->s, at, end);
+        size_t end = logical_end(v, at), first = lint_skip_blanks(v->s, at, end);
         if (first < end && v->s[first] == '[')
-            section = ++l->groups;
+            section.group = ++l->groups;
         else if (first < end && !strchr("#;\r", v->s[first]))
-            read_ini_line(&x, first, end, section);
+            read_ini_line(l, &section, first, end);
         at = end + 1;
     }
-    return 0;
 }
 
 /* ---- make -------------------------------------------------------------------------------------------------------- */
@@ -418,18 +346,18 @@ static size_t skip_target(const char *s, size_t at, size_t end, int *exported)
 {
     const char *colon = memchr(s + at, ':', end - at);
     if (colon && colon + 1 < s + end && colon[1] == ' ' && !memchr(s + at, '=', (size_t)(colon - s) - at))
-        at = skip_blanks(s, (size_t)(colon - s) + 1, end);
+        at = lint_skip_blanks(s, (size_t)(colon - s) + 1, end);
     *exported = end - at > 7 && (!memcmp(s + at, "export ", 7) || !memcmp(s + at, "export\t", 7));
-    return *exported ? skip_blanks(s, at + 7, end) : at;
+    return *exported ? lint_skip_blanks(s, at + 7, end) : at;
 }
 
-static void read_make_line(const struct lines *x, size_t at, size_t end)
+static void read_make_line(struct lint *l, const struct lint_view *v, size_t at, size_t end)
 {
     static const char *const signs[] = {"=", ":=", "::=", "?=", "+="};
-    const char *s = x->v->s;
+    const char *s = v->s;
     int exported;
     at = skip_target(s, at, end, &exported);
-    size_t n = lint_name_length(s + at, end - at), sign = skip_blanks(s, at + n, end);
+    size_t n = lint_name_length(s + at, end - at), sign = lint_skip_blanks(s, at + n, end);
     if (n == 0)
         return;
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
@@ -437,8 +365,8 @@ static void read_make_line(const struct lines *x, size_t at, size_t end)
         if (end - sign < length || memcmp(s + sign, signs[i], length) != 0)
             continue;
         const char *comment = memmem(s + sign, end - sign, " #", 2);
-        add_line(x, at, n, sign + length, comment ? (size_t)(comment - s) : end,
-                 exported ? LINT_EXPORTED : LINT_ASSIGNED, x->group);
+        add_line(l, v, at, n, sign + length, comment ? (size_t)(comment - s) : end,
+                 exported ? LINT_EXPORTED : LINT_ASSIGNED);
         return;
     }
 }
@@ -446,34 +374,31 @@ static void read_make_line(const struct lines *x, size_t at, size_t end)
 /* "export" by itself: all variables are. */
 static int exports_all(const char *s, size_t at, size_t end)
 {
-    size_t next = at + 6 <= end && !memcmp(s + at, "export", 6) ? skip_blanks(s, at + 6, end) : 0;
+    size_t next = at + 6 <= end && !memcmp(s + at, "export", 6) ? lint_skip_blanks(s, at + 6, end) : 0;
     return next && (next == end || s[next] == '#' || s[next] == '\r');
 }
 
-int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+void lint_read_make(struct lint *l, const struct lint_view *v)
 {
-    struct lines x = {l, v, group, how};
     size_t before = l->nsettings;
     int all = lint_speaks_of(v->t, ".EXPORT_ALL_VARIABLES");
-    (void)e;
     for (size_t at = v->from; at < v->to;) {
-        size_t end = logical_end(&x, at), first = at;
+        size_t end = logical_end(v, at), first = at;
         if (v->s[at] == '\t') {
             while (first < end && strchr("\t @+-", v->s[first]))
                 first++;
             struct lint_view recipe = lint_unescape(l, v, first, end, LINT_DOLLARS);
             size_t own = l->nsettings;
             int line = ++l->groups;
-            l->read_inner(l, &recipe, "recipe.sh", line, how);
+            l->read_inner(l, &recipe, "recipe.sh", line, v->how);
             if (!lint_speaks_of(v->t, ".ONESHELL"))
                 lint_end_shell(l, v->t, own, line);
         } else if (v->s[at] != '#') {
             all |= exports_all(v->s, at, end);
-            read_make_line(&x, skip_blanks(v->s, at, end), end);
+            read_make_line(l, v, lint_skip_blanks(v->s, at, end), end);
         }
         at = end + 1;
     }
     if (!all)
         lint_find_not_exported(l, v, before);
-    return 0;
 }

@@ -44,7 +44,7 @@ static void do_comment(struct shell *sh, size_t at, size_t end)
         size_t from = (size_t)(found - sh->s) + option;
         struct shell_word w = shell_next_word(sh->s, from, end);
         if (w.token == SHELL_WORD)
-            shell_list(sh, w.at, w.end, ',', LINT_EXPORTED, sh->base_group);
+            shell_list(sh, w.at, w.end, ",", LINT_EXPORTED, sh->v->group);
     }
 }
 
@@ -52,7 +52,8 @@ static void do_comment(struct shell *sh, size_t at, size_t end)
 static void find_comment_behind(struct shell *sh, size_t at)
 {
     size_t n = sh->nwords > 0 && shell_assignment(sh, 0) ? lint_name_length(sh->s + sh->words[0].at, at) : 0;
-    if (n == 0 || sh->nwords > 1 || strcmp(sh->v->t->kind, "env") != 0 || !lint_of_interest(sh->s + sh->words[0].at, n))
+    if (n == 0 || sh->nwords > 1 || strcmp(sh->v->t->doc.kind, "env") != 0 ||
+        !lint_of_interest(sh->s + sh->words[0].at, n))
         return;
     shell_command(sh);
     if (sh->l->nsettings > sh->v->t->first)
@@ -91,9 +92,8 @@ static void find_cut_value(struct shell *sh, const struct shell_word *w)
                   !strncmp(s->value, sh->s + w->end, 2); /* mlx5_0;mlx5_1 */
     if ((lists || devices) && sh->s[w->at] == ';' && w->end < sh->v->to && !strchr(" \t\r\n", sh->s[w->end]) &&
         s->value_at + s->value_bytes == lint_at(sh->v, w->at))
-        lint_find(sh->l, NT_VALUE_CUT, s,
-                  arena_printf(sh->l->arena, "A shell ends the value at ';': NCCL gets \"%.40s\".", s->value),
-                  "Put the value into quotes.");
+        lint_find(sh->l, NT_VALUE_CUT, s, "A shell ends the value at ';': NCCL gets \"%.40s\".",
+                  "Put the value into quotes.", s->value);
 }
 
 /* ( … ): a shell of its own. */
@@ -107,7 +107,7 @@ static void do_bracket(struct shell *sh, const struct shell_word *w)
         return;
     const struct subshell *b = &sh->subshells[--sh->nsubshells];
     for (size_t k = b->first; k < l->nsettings; k++)
-        if (l->settings[k]->how == LINT_EXPORTED && l->settings[k]->group == sh->base_group &&
+        if (l->settings[k]->how == LINT_EXPORTED && l->settings[k]->group == sh->v->group &&
             sh->v->t->commands == b->commands)
             l->settings[k]->how = LINT_SUBSHELL;
 }
@@ -127,7 +127,7 @@ static void do_condition(struct shell *sh, int is_or, int asks, int one_node)
     int open = sh->nguards && sh->guards[sh->nguards - 1].depth == depth;
     if (open && is_or)
         shell_next_arm(sh);
-    else if (!open && (is_or || asks) && sh->nguards < MOST_NESTED && sh->dialect == SHELL_SH) {
+    else if (!open && (is_or || asks) && sh->nguards < MOST_NESTED && !sh->is_csh) {
         sh->guards[sh->nguards++] = (struct guard){sh->l->branch, depth};
         shell_begin_branch(sh, !is_or && one_node);
     }
@@ -140,8 +140,8 @@ static int is_definition(struct shell *sh, const struct shell_word *w, size_t *a
         return 0;
     const struct shell_word *name = &sh->words[sh->nwords - 1];
     size_t close = *at + strspn(sh->s + *at, " \t");
-    if (sh->dialect != SHELL_SH || w->token != SHELL_SEPARATOR || sh->s[w->at] != '(' || w->end != w->at + 1 ||
-        sh->nwords > 2 || close >= sh->v->to || sh->s[close] != ')' ||
+    if (sh->is_csh || w->token != SHELL_SEPARATOR || sh->s[w->at] != '(' || w->end != w->at + 1 || sh->nwords > 2 ||
+        close >= sh->v->to || sh->s[close] != ')' ||
         lint_name_length(sh->s + name->at, name->end - name->at) != name->end - name->at ||
         (sh->nwords == 2 && !shell_is(sh, 0, "function")))
         return 0;
@@ -172,7 +172,7 @@ static void do_end(struct shell *sh, const struct shell_word *w)
     if (!pipe)
         sh->piped = sh->piped_end = 0;
     for (size_t k = first; k < sh->l->nsettings && pipe; k++) /* each part of a pipe is a shell of its own */
-        if (sh->l->settings[k]->how == LINT_EXPORTED && sh->l->settings[k]->group == sh->base_group)
+        if (sh->l->settings[k]->how == LINT_EXPORTED && sh->l->settings[k]->group == sh->v->group)
             sh->l->settings[k]->how = LINT_SUBSHELL;
     if (is_or || is_and)
         do_condition(sh, is_or, asks, one_node);
@@ -219,24 +219,11 @@ static void read_lines(struct shell *sh)
     }
 }
 
-static int read_as(struct lint *l, const struct lint_view *v, int group, enum lint_how how, enum shell_dialect dialect,
-                   int all_exported)
-{
-    const struct lint_branch *outer = l->branch;
-    const struct lint_function *function = l->function;
-    struct shell sh = {
-        .l = l, .v = v, .s = v->s, .dialect = dialect, .base_group = group, .all_exported = all_exported, .how = how};
-    read_lines(&sh);
-    l->branch = outer;
-    l->function = function;
-    return 0;
-}
-
 /* Whether a name shows up anywhere but in front of '='; where no '=' follows it, anywhere but here. */
 static int is_used(const struct lint_text *t, const struct lint_setting *s)
 {
     for (const char *p = t->data; (p = strstr(p, s->name)); p += s->name_bytes)
-        if ((p != t->data + s->name_at || !strcmp(t->kind, "shell")) &&
+        if ((p != t->data + s->name_at || !strcmp(t->doc.kind, "shell")) &&
             (p[s->name_bytes] != '=' || (p > t->data && (p[-1] == '$' || p[-1] == '{'))))
             return 1;
     return 0;
@@ -245,7 +232,7 @@ static int is_used(const struct lint_text *t, const struct lint_setting *s)
 void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t before)
 {
     const struct lint_text *t = v->t;
-    if (v->from > 0 || v->to < t->bytes || l->nsettings == before || t->is_sourced)
+    if (v->from > 0 || v->to < t->bytes || l->nsettings == before || t->sourced_by)
         return;
     const struct lint_setting *seen[MOST_SEARCHED];
     int unused[MOST_SEARCHED], n = 0;
@@ -274,30 +261,22 @@ void lint_find_not_exported(struct lint *l, const struct lint_view *v, size_t be
         while (before_it > 0 && strchr(" \t", data[before_it - 1]))
             before_it--;
         /* Not behind a continued line: `A=1 export B=2` would be one command, and A set for it alone. */
-        if (!strcmp(t->kind, "shell") &&
-            (!before_it || (data[before_it - 1] == '\n' && (before_it < 2 || data[before_it - 2] != '\\')))) {
-            f->fix = LINT_FIX_NAME;
-            f->replacement = arena_printf(l->arena, "export %s", s->name);
-            f->changes = 1;
-        }
+        if (!strcmp(t->doc.kind, "shell") &&
+            (!before_it || (data[before_it - 1] == '\n' && (before_it < 2 || data[before_it - 2] != '\\'))))
+            lint_correct(f, LINT_FIX_NAME, arena_printf(l->arena, "export %s", s->name));
     }
 }
 
-int lint_read_shell(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+void lint_read_shell(struct lint *l, const struct lint_view *v)
 {
-    (void)e;
-    size_t before = l->nsettings;
-    read_as(l, v, group, how, SHELL_SH, 0);
-    lint_find_not_exported(l, v, before);
-    return 0;
+    const struct lint_branch *outer = l->branch;
+    const struct lint_function *function = l->function;
+    const size_t before = l->nsettings;
+    const unsigned flags = v->format->flags;
+    struct shell sh = {.l = l, .v = v, .s = v->s, .is_csh = flags & LINT_CSH, .all_exported = flags & LINT_EXPORTS};
+    read_lines(&sh);
+    l->branch = outer;
+    l->function = function;
+    if (!(flags & (LINT_CSH | LINT_EXPORTS)))
+        lint_find_not_exported(l, v, before);
 }
-
-#define READER(name, dialect, all_exported)                                                                      \
-    int lint_read_##name(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e) \
-    {                                                                                                            \
-        (void)e;                                                                                                 \
-        return read_as(l, v, group, how, dialect, all_exported);                                                 \
-    }
-READER(sourced, SHELL_SH, 0)
-READER(csh, SHELL_CSH, 0)
-READER(env, SHELL_SH, 1)

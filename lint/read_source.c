@@ -9,26 +9,25 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/tokens.h"
 #include "lint/lint_internal.h"
 
 #define MOST_LEVELS 200
 
-enum language { PYTHON, LUA, TOML, HCL, JSON, C, GO, RUST };
 static const struct source_language languages[] = {
-    [PYTHON] = {"python", "#", NULL, NULL, SOURCE_TRIPLE | SOURCE_PREFIX | SOURCE_GLOBALS},
-    [LUA] = {"lua", "--", "--[[", "]]", SOURCE_BRACKETS | SOURCE_GLOBALS},
-    [TOML] = {"toml", "#", NULL, NULL, SOURCE_TRIPLE | SOURCE_LITERAL},
-    [HCL] = {"hcl", "# //", "/*", "*/", SOURCE_HEREDOC},
-    [JSON] = {"json", "//", "/*", "*/", 0},
-    [C] = {"c", "//", "/*", "*/", 0},
-    [GO] = {"go", "//", "/*", "*/", SOURCE_BACKTICK},
-    [RUST] = {"rust", "//", "/*", "*/", 0},
+    {"python", "#", NULL, NULL, SOURCE_TRIPLE | SOURCE_PREFIX | SOURCE_GLOBALS},
+    {"lua", "--", "--[[", "]]", SOURCE_BRACKETS | SOURCE_GLOBALS},
+    {"toml", "#", NULL, NULL, SOURCE_TRIPLE | SOURCE_LITERAL},
+    {"hcl", "# //", "/*", "*/", SOURCE_HEREDOC},
+    {"json", "//", "/*", "*/"},
+    {"c", "//", "/*", "*/", SOURCE_COMPILED},
+    {"go", "//", "/*", "*/", SOURCE_COMPILED | SOURCE_BACKTICK},
+    {"rust", "//", "/*", "*/", SOURCE_COMPILED},
 };
 
 struct level {
     char open;
     int group;
+    size_t at;                       /* of the bracket */
     size_t callee, callee_end;       /* the word in front of the bracket */
     struct source_token name, value; /* of {name, value} */
 };
@@ -37,13 +36,11 @@ struct source {
     struct lint *l;
     const struct lint_view *v;
     const struct source_language *g;
-    enum lint_how how;
     struct level levels[MOST_LEVELS];
-    int depth, beyond;     /* levels deeper than that are counted only */
-    int base_group, block; /* of the document; of the lines that are indented alike */
+    int depth, beyond; /* levels deeper than that are counted only */
+    int block;         /* group of the lines that are indented alike */
     size_t indentation;
     struct source_token before; /* the token in front */
-    size_t opened[MOST_LEVELS];
 };
 
 static const char *text_at(const struct source *p, const struct source_token *t)
@@ -80,7 +77,7 @@ static struct source_token beyond_lines(const struct source *p, const struct sou
 /* In these a name of the program's own means nothing: calls, maps and lists of strings set. */
 static int is_compiled(const struct source *p)
 {
-    return p->g >= &languages[C];
+    return p->g->flags & SOURCE_COMPILED;
 }
 
 static struct level *top_level(struct source *p)
@@ -119,8 +116,8 @@ static int value_of(const struct source *p, const struct source_token *t, struct
         return 0;
     if (t->type == SOURCE_STRING) {
         *v = lint_unescape(p->l, p->v, t->from, t->to, t->raw ? 0 : LINT_ESCAPES);
-        return !t->format && !memchr(s, '$', n) && !memmem(s, n, "%s", 2) && !memmem(s, n, "%d", 2) &&
-               !memchr(s, '{', n) && !memchr(s, '\n', n);
+        return !t->format && !memmem(s, n, "%s", 2) && !memmem(s, n, "%d", 2) && !memchr(s, '{', n) &&
+               !memchr(s, '\n', n);
     }
     *v = (struct lint_view){p->v->t, p->v->s, t->from, t->to, p->v->map};
     return t->type == SOURCE_WORD && (is_number(s, n) || word_in("true|false|True|False", WORD_IS, s, n));
@@ -148,14 +145,13 @@ static void check_string(struct source *p, const struct lint_setting *s, const s
     static const char *const forms[] = {"environ[", "environ.setdefault("};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         size_t n = strlen(forms[i]);
-        if (p->g == &languages[PYTHON] && value->type == SOURCE_WORD && name->from > n &&
+        if (p->g->flags & SOURCE_PREFIX && value->type == SOURCE_WORD && name->from > n &&
             !memcmp(text_at(p, name) - 1 - n, forms[i], n)) {
             struct lint_finding *f =
                 lint_find(p->l, NT_NOT_A_STRING, s, "os.environ takes only strings: this line raises TypeError.",
                           "Write the value in quotes.");
-            f->fix = s->value && s->value_bytes ? LINT_FIX_VALUE : LINT_FIX_NONE;
-            f->replacement = arena_printf(p->l->arena, "\"%s\"", s->value ? s->value : "");
-            f->changes = 1;
+            if (s->value && s->value_bytes)
+                lint_correct(f, LINT_FIX_VALUE, arena_printf(p->l->arena, "\"%s\"", s->value));
         }
     }
 }
@@ -259,7 +255,7 @@ static void on_field(struct source *p, const struct source_token *key)
     else
         v->value = value;
     if (v->name.type == SOURCE_STRING && v->value.type != SOURCE_END && is_name(p, &v->name)) {
-        add_setting(p, &v->name, &v->value, p->depth > 1 ? p->levels[p->depth - 2].group : p->base_group);
+        add_setting(p, &v->name, &v->value, p->depth > 1 ? p->levels[p->depth - 2].group : p->v->group);
         v->name = v->value = (struct source_token){0};
     }
 }
@@ -332,7 +328,7 @@ static void on_string(struct source *p, const struct source_token *t)
     struct lint_view inner = lint_unescape(p->l, p->v, t->from, t->to, t->raw ? 0 : LINT_ESCAPES);
     int lines = memchr(inner.s + inner.from, '\n', inner.to - inner.from) != NULL, group = ++p->l->groups;
     size_t before = p->l->nsettings;
-    p->l->read_inner(p->l, &inner, lines ? NULL : "words.sh", group, p->how);
+    p->l->read_inner(p->l, &inner, lines ? NULL : "words.sh", group, LINT_EXPORTED);
     size_t end = inner.to;
     while (end > inner.from && isspace((unsigned char)inner.s[end - 1]))
         end--;
@@ -350,8 +346,8 @@ static void open_level(struct source *p, char c, size_t at)
         return;
     }
     int call = p->before.type == SOURCE_WORD && c == '(';
-    p->opened[p->depth] = at;
     p->levels[p->depth++] = (struct level){.open = c,
+                                           .at = at,
                                            .group = c == '(' ? group_of(p) : ++p->l->groups,
                                            .callee = call ? p->before.from : 0,
                                            .callee_end = call ? p->before.to : 0};
@@ -372,7 +368,7 @@ static void on_line(struct source *p, size_t after)
     if (p->depth > 0 || !(p->g->flags & SOURCE_PREFIX) || after + n >= p->v->to || strchr("\r\n#", p->v->s[after + n]))
         return;
     if (n == 0)
-        p->block = p->base_group;
+        p->block = p->v->group;
     else if (n != p->indentation)
         p->block = ++p->l->groups;
     p->indentation = n;
@@ -406,29 +402,16 @@ static void walk_tokens(struct source *p)
     }
 }
 
-static int read_as(struct lint *l, const struct lint_view *v, enum language language, int group, struct err *e)
+void lint_read_source(struct lint *l, const struct lint_view *v)
 {
-    struct source p = {
-        .l = l, .v = v, .g = &languages[language], .how = LINT_EXPORTED, .base_group = group, .block = group};
-    walk_tokens(&p);
-    if (!e || language != JSON || (p.depth == 0 && p.beyond == 0))
-        return 0;
+    struct source p = {.l = l, .v = v, .g = languages, .block = v->group};
     long line, column;
-    lint_place(v->t, lint_at(v, p.opened[p.depth - 1]), &line, &column);
-    return err_at(e, v->t->name, line, column, "not valid JSON: '%c' is never closed", p.levels[p.depth - 1].open);
-}
-
-#define READER(name, language)                                                                                   \
-    int lint_read_##name(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e) \
-    {                                                                                                            \
-        (void)how;                                                                                               \
-        return read_as(l, v, language, group, e);                                                                \
+    while (strcmp(p.g->kind, v->format->kind) != 0)
+        p.g++;
+    walk_tokens(&p);
+    if (p.depth && !strcmp(p.g->kind, "json")) {
+        lint_place(v->t, lint_at(v, p.levels[p.depth - 1].at), &line, &column);
+        err_at(v->why, v->t->doc.name, line, column, "not valid JSON: '%c' is never closed",
+               p.levels[p.depth - 1].open);
     }
-READER(python, PYTHON)
-READER(lua, LUA)
-READER(toml, TOML)
-READER(hcl, HCL)
-READER(json, JSON)
-READER(c, C)
-READER(go, GO)
-READER(rust, RUST)
+}

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <yaml.h>
 
 #include "lint/lint_internal.h"
@@ -28,7 +27,6 @@ struct yaml {
     size_t nlines;
     yaml_mark_t last; /* the place that was looked up last, and its offset */
     size_t last_at;
-    enum lint_how how;
     struct level levels[MOST_LEVELS];
     int depth;
 };
@@ -77,8 +75,7 @@ static struct lint_setting *add_setting(struct yaml *y, const struct scalar *nam
     if (!s)
         return NULL;
     s->group = group;
-    if (!strchr(value->text, '$'))
-        lint_set_value(y->l, s, &v, NULL, 0, v.to);
+    lint_set_value(y->l, s, &v, NULL, 0, v.to);
     return s;
 }
 
@@ -96,9 +93,7 @@ static void check_string(struct yaml *y, struct lint_setting *s, const struct sc
     struct lint_finding *f =
         lint_find(y->l, NT_NOT_A_STRING, s, "Kubernetes takes only strings here and refuses the manifest.",
                   "Write the value in quotes.");
-    f->fix = LINT_FIX_VALUE;
-    f->replacement = value->text;
-    f->changes = 1;
+    lint_correct(f, LINT_FIX_VALUE, value->text);
 }
 
 /* "NAME=value" in one string. */
@@ -121,8 +116,7 @@ static int add_pair(struct yaml *y, const struct scalar *text, int group)
     if (!s)
         return 0;
     s->group = group;
-    if (!strchr(text->text, '$'))
-        lint_set_value(y->l, s, &v, NULL, n + 1, v.to - n - 1);
+    lint_set_value(y->l, s, &v, NULL, n + 1, v.to - n - 1);
     return 1;
 }
 
@@ -140,7 +134,7 @@ static void read_string(struct yaml *y, const struct scalar *s, const char *key,
                      key && strchr(key, '.') ? key
                      : strchr(s->text, '\n') ? NULL
                                              : "words.sh",
-                     ++y->l->groups, y->how);
+                     ++y->l->groups, y->v->how == LINT_LAYER ? LINT_EXPORTED : y->v->how);
 }
 
 static void on_scalar(struct yaml *y, const yaml_event_t *ev)
@@ -239,15 +233,11 @@ static void read_line(struct yaml *y, size_t at, size_t end, struct scalar *name
     size_t n = at < end ? lint_name_length(s + at, end - at) : 0, value = at + n + 1;
     if (n == 0 || value > end || (s[at + n] != ':' && s[at + n] != '='))
         return;
-    value += strspn(s + value, " ");
-    while (end > value && strchr(" \t\r", s[end - 1]))
-        end--;
-    if (value < end && strchr("\"'", s[value]) && s[end - 1] == s[value] && end - value > 1) {
-        value++;
-        end--;
-    }
+    value = lint_skip_blanks(s, value, end);
+    end = lint_trim_end(s, value, end);
+    lint_unquote(s, &value, &end);
     struct scalar key = {arena_strndup(y->l->arena, s + at, n), at, at + n, 0, 0};
-    struct scalar text = {arena_strndup(y->l->arena, s + value, end > value ? end - value : 0), value, end, 0, 0};
+    struct scalar text = {arena_strndup(y->l->arena, s + value, end - value), value, end, 0, 0};
     if (!strcmp(key.text, "name"))
         *name = text;
     else if (!strcmp(key.text, "value") && name->text && env_of_interest(name->text, strlen(name->text)))
@@ -267,43 +257,41 @@ static void read_by_lines(struct yaml *y, size_t first)
             read_line(y, at, end, &name);
         else /* { name: NAME, value: … } */
             for (size_t stop; ++item < end; item = stop) {
-                char quote = '\0';
-                for (stop = item; stop < end && (quote || !strchr(",}", y->v->s[stop])); stop++)
-                    if (strchr("\"'", y->v->s[stop]) && (!quote || quote == y->v->s[stop]))
-                        quote = quote ? '\0' : y->v->s[stop];
+                stop = lint_find_mark(y->v->s, item, end, ",}");
                 read_line(y, item, stop, &name);
             }
     }
 }
 
-int lint_read_yaml(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+void lint_read_yaml(struct lint *l, const struct lint_view *v)
 {
-    struct yaml y = {.l = l, .v = v, .how = how == LINT_LAYER ? LINT_EXPORTED : how};
+    struct yaml y = {.l = l, .v = v};
     yaml_parser_t parser;
     yaml_event_t ev;
     int code = 0, done = 0;
-    (void)group;
     y.lines = lint_index_lines(l->arena, v->s, v->from, v->to, &y.nlines);
-    if (!yaml_parser_initialize(&parser))
-        return err_set(e, ERR_FAILED, "%s: no memory for a YAML parser", v->t->name);
+    if (!yaml_parser_initialize(&parser)) {
+        err_set(v->why, ERR_FAILED, "%s: no memory for a YAML parser", v->t->doc.name);
+        return;
+    }
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, (const unsigned char *)v->s + v->from, v->to - v->from);
     while (!done && !code) {
         if (!yaml_parser_parse(&parser, &ev)) {
             read_by_lines(&y, parser.problem_mark.line);
             if (!v->t->templated)
-                code = err_at(e, v->t->name, (long)parser.problem_mark.line + 1, (long)parser.problem_mark.column + 1,
-                              "not valid YAML: %s", parser.problem ? parser.problem : "unreadable");
+                code = err_at(v->why, v->t->doc.name, (long)parser.problem_mark.line + 1,
+                              (long)parser.problem_mark.column + 1, "not valid YAML: %s",
+                              parser.problem ? parser.problem : "unreadable");
             break;
         }
         done = ev.type == YAML_STREAM_END_EVENT;
         if (on_event(&y, &ev))
-            code = err_at(e, v->t->name, (long)ev.start_mark.line + 1, (long)ev.start_mark.column + 1,
+            code = err_at(v->why, v->t->doc.name, (long)ev.start_mark.line + 1, (long)ev.start_mark.column + 1,
                           "nested deeper than %d levels", MOST_LEVELS);
         yaml_event_delete(&ev);
     }
     yaml_parser_delete(&parser);
     if (!code)
         lint_check_pods(l, v);
-    return code;
 }

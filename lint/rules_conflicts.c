@@ -34,32 +34,26 @@ static int is_no_plugin(const struct lint_setting *s)
 static const char *pinned_collectives(struct lint *l, const struct lint_setting *s)
 {
     struct env_choice c;
-    int protocol = !strcmp(s->name, "NCCL_PROTO"), touched = 0, pinned = 0;
-    const char *names = NULL;
+    unsigned touched = 0, pinned = 0;
     if (!lint_choice(l, s, &c))
         return NULL;
     for (int i = 0; i < COLL_COUNT; i++) {
-        unsigned left = c.allowed[i] & (protocol ? ~0u : env_algos_of(i, l->high));
-        touched += c.touched[i];
-        if (!c.touched[i] || __builtin_popcount(left) != 1)
-            continue;
-        pinned++;
-        names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(i));
+        unsigned left = c.allowed[i] & (lint_is(s, "NCCL_PROTO") ? ~0u : env_algos_of(i, l->high));
+        touched |= c.touched[i] ? 1u << i : 0;
+        pinned |= c.touched[i] && __builtin_popcount(left) == 1 ? 1u << i : 0;
     }
     /* Some collectives have one algorithm anyway: that of AllReduce says what is meant. */
-    int choice = !protocol && c.touched[COLL_ALLREDUCE] &&
+    int choice = lint_is(s, "NCCL_ALGO") && c.touched[COLL_ALLREDUCE] &&
                  __builtin_popcount(c.allowed[COLL_ALLREDUCE] & env_algos_of(COLL_ALLREDUCE, l->high)) > 1;
-    return choice || !pinned ? NULL : pinned == touched ? "every collective" : names;
+    return choice || !pinned ? NULL : pinned == touched ? "every collective" : lint_collectives(l, pinned);
 }
 
 static void check_tuner(struct lint *l, const struct pair *p)
 {
     const char *pinned = !p->b->value || is_no_plugin(p->b) ? NULL : pinned_collectives(l, p->a);
     if (pinned)
-        lint_find(
-            l, NT_PIN_BEATS_TUNER, p->at,
-            arena_printf(l->arena, "%s leaves the tuner plugin one choice for %s at every size.", p->a->name, pinned),
-            "Remove the pin, and let the plugin's table decide.");
+        lint_find(l, NT_PIN_BEATS_TUNER, p->at, "%s leaves the tuner plugin one choice for %s at every size.",
+                  "Remove the pin, and let the plugin's table decide.", p->a->name, pinned);
 }
 
 static void check_min_max(struct lint *l, const struct pair *p)
@@ -71,13 +65,6 @@ static void check_min_max(struct lint *l, const struct pair *p)
               strstr(p->a->name, "CTAS") ? "With the minimum above the maximum NCCL takes the maximum for both."
                                          : "The minimum is applied last and wins over the maximum.",
               arena_printf(l->arena, "Make %s at most %s.", p->a->name, p->b->name));
-}
-
-static void check_alias(struct lint *l, const struct pair *p)
-{
-    lint_find(l, NT_ALIAS_UNUSED, p->at,
-              arena_printf(l->arena, "%s is an alias that counts only while %s is unset.", p->a->name, p->b->name),
-              arena_printf(l->arena, "Remove %s.", p->a->name));
 }
 
 static void check_socket_hca(struct lint *l, const struct pair *p)
@@ -108,10 +95,8 @@ static void check_merge(struct lint *l, const struct pair *p)
                   "Remove one of the two.");
     if (!is_number(p->a, 0) || is_word(p->b, "LOC"))
         return;
-    lint_find(
-        l, NT_MERGE_DISABLED, p->at,
-        arena_printf(l->arena, "NCCL_IB_MERGE_NICS=0 refuses every merged NIC, so %s merges nothing.", p->b->name),
-        "Remove one of the two.");
+    lint_find(l, NT_MERGE_DISABLED, p->at, "NCCL_IB_MERGE_NICS=0 refuses every merged NIC, so %s merges nothing.",
+              "Remove one of the two.", p->b->name);
 }
 
 static void check_cta_policy(struct lint *l, const struct pair *p)
@@ -120,9 +105,8 @@ static void check_cta_policy(struct lint *l, const struct pair *p)
         return;
     if (!strcmp(p->b->name, "NCCL_TUNER_PLUGIN") && (!p->b->value || is_no_plugin(p->b)))
         return;
-    lint_find(l, NT_CTA_POLICY_UNUSED, p->at,
-              arena_printf(l->arena, "NCCL ignores the EFFICIENCY policy while %s is set.", p->b->name),
-              "Remove one of the two.");
+    lint_find(l, NT_CTA_POLICY_UNUSED, p->at, "NCCL ignores the EFFICIENCY policy while %s is set.",
+              "Remove one of the two.", p->b->name);
 }
 
 /* NCCL loads one tuner: the table is not applied under another one, which ours would ask first. */
@@ -162,16 +146,14 @@ static void check_switched_algorithms(struct lint *l, const struct pair *p)
     unsigned left = c.allowed[COLL_ALLREDUCE];
     if (is_number(p->a, 0) && !(left & ~switched))
         lint_find(l, nvls ? NT_NVLS_CONFLICT : NT_FEATURE_OFF, p->at,
-                  arena_printf(l->arena, "NCCL_ALGO leaves AllReduce to %s, which %s=0 turns off.", name, p->a->name),
-                  "Remove one of the two.");
+                  "NCCL_ALGO leaves AllReduce to %s, which %s=0 turns off.", "Remove one of the two.", name,
+                  p->a->name);
     else if (is_number(p->a, 0) && (left & switched) && !strchr(p->b->value, '^'))
-        lint_find(l, NT_FEATURE_OFF, p->at,
-                  arena_printf(l->arena, "NCCL_ALGO lists %s, which %s=0 turns off.", name, p->a->name),
-                  "Remove one of the two.");
+        lint_find(l, NT_FEATURE_OFF, p->at, "NCCL_ALGO lists %s, which %s=0 turns off.", "Remove one of the two.", name,
+                  p->a->name);
     else if (is_number(p->a, 1) && !(left & switched) && !strchr(p->b->value, ':'))
-        lint_find(l, NT_FEATURE_OFF, p->at,
-                  arena_printf(l->arena, "NCCL_ALGO leaves out %s, which %s=1 turns on.", name, p->a->name),
-                  "Remove one of the two.")
+        lint_find(l, NT_FEATURE_OFF, p->at, "NCCL_ALGO leaves out %s, which %s=1 turns on.", "Remove one of the two.",
+                  name, p->a->name)
             ->severity = FINDING_NOTE;
 }
 
@@ -180,22 +162,20 @@ static void check_algorithm_and_protocol(struct lint *l, const struct pair *p)
 {
     const unsigned any_protocol = 1u << ALGO_RING | 1u << ALGO_TREE;
     struct env_choice algos, protos;
-    const char *names = NULL;
+    unsigned without = 0;
     if (l->high < 22403 || !lint_choice(l, p->a, &algos) || !lint_choice(l, p->b, &protos))
         return;
     for (int i = 0; i < COLL_COUNT; i++) {
         unsigned left = algos.allowed[i] & env_algos_of(i, l->high);
         if (algos.touched[i] && protos.touched[i] && left && !(left & any_protocol) && protos.allowed[i] &&
             !(protos.allowed[i] & 1u << PROTO_SIMPLE))
-            names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(i));
+            without |= 1u << i;
     }
-    if (names)
+    if (without)
         lint_find(l, NT_NOTHING_LEFT, p->at,
-                  arena_printf(l->arena,
-                               "NCCL_ALGO leaves %s algorithms that exist only with Simple, which NCCL_PROTO excludes: "
-                               "from 2.24.3 on such a call fails with invalid usage.",
-                               names),
-                  "Add Simple to NCCL_PROTO, or Ring to NCCL_ALGO.");
+                  "NCCL_ALGO leaves %s algorithms that exist only with Simple, which NCCL_PROTO excludes: "
+                  "from 2.24.3 on such a call fails with invalid usage.",
+                  "Add Simple to NCCL_PROTO, or Ring to NCCL_ALGO.", lint_collectives(l, without));
 }
 
 static void check_level_c2c(struct lint *l, const struct pair *p)
@@ -212,18 +192,8 @@ static void check_filter(struct lint *l, const struct pair *p)
 {
     const char *level = p->b->value ? env_parse_debug(p->b->value) : NULL;
     if (level && strcmp(level, "INFO") != 0 && strcmp(level, "TRACE") != 0)
-        lint_find(l, NT_DEBUG_FILTER_UNUSED, p->at,
-                  arena_printf(l->arena, "The filter counts for INFO and TRACE lines; at %s there are none.", level),
-                  "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while debugging.");
-}
-
-static void check_efa(struct lint *l, const struct pair *p)
-{
-    if (is_word(p->b, "efa"))
-        lint_find(l, NT_IB_SETTING_BESIDE_EFA, p->at,
-                  arena_printf(l->arena, "EFA is reached through the plugin aws-ofi-nccl, which does not read %s.",
-                               p->a->name),
-                  arena_printf(l->arena, "Remove %s.", p->a->name));
+        lint_find(l, NT_DEBUG_FILTER_UNUSED, p->at, "The filter counts for INFO and TRACE lines; at %s there are none.",
+                  "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while debugging.", level);
 }
 
 /* A fixed GID index tells RoCE. */
@@ -254,59 +224,47 @@ static void check_family_of_range(struct lint *l, const struct pair *p)
                   "Write a range of IPv6 addresses, or AF_INET.");
 }
 
-static void check_switch(struct lint *l, const struct pair *p)
-{
-    if (!is_number(p->b, 0) || is_number(p->a, 0))
-        return;
-    lint_find(l, NT_FEATURE_OFF, p->at,
-              arena_printf(l->arena, "%s=0 disables the feature of %s.", p->b->name, p->a->name),
-              "Remove one of the two.");
-}
-
 static int is_such(const struct lint_setting *s, const char *when)
 {
-    return !when                 ? 1
-           : *when == '='        ? is_number(s, when[1] - '0')
-           : !strcmp(when, "!0") ? lint_is_on(s)
-                                 : is_word(s, when);
+    return !when                       ? 1
+           : !strncmp(when, "not ", 4) ? !is_such(s, when + 4)
+           : *when == '='              ? is_number(s, when[1] - '0')
+           : !strcmp(when, "!0")       ? lint_is_on(s)
+                                       : is_word(s, when);
 }
 
-/* A pair is judged by a function, or has one thing to say where both values are such: "=1" is a number, "!0" any but 0,
- * else a word; NULL: any value. */
-static const struct {
+static const char alias[] = "%1$s is an alias that counts only while %2$s is unset.";
+static const char switched_off[] = "%2$s=0 disables the feature of %1$s.";
+
+/* Each setting of `a` with each of `b`, names with '|' between, is judged by a function, or has one thing to say where
+ * both values are such: "=1" is a number, "!0" any but 0, else a word; "not" in front of it turns it round; NULL: any
+ * value. In `says` and `advice` %1$s is the name of the first, %2$s that of the second. */
+static const struct row {
     const char *a, *b;
     void (*judge)(struct lint *, const struct pair *);
     const char *when_a, *when_b;
     enum lint_rule rule;
     const char *says, *advice;
-} pairs[] = {
-    {"NCCL_IB_HCA", "FI_PROVIDER", check_efa},
-    {"NCCL_IB_GID_INDEX", "FI_PROVIDER", check_efa},
-    {"NCCL_IB_TIMEOUT", "FI_PROVIDER", check_efa},
+} rows[] = {
+    {"NCCL_IB_HCA|NCCL_IB_GID_INDEX|NCCL_IB_TIMEOUT", "FI_PROVIDER", NULL, NULL, "efa", NT_IB_SETTING_BESIDE_EFA,
+     "EFA is reached through the plugin aws-ofi-nccl, which does not read %1$s.", "Remove %1$s."},
     {"NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_GID_INDEX", check_routing},
     {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", check_family_of_range},
-    {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_GID_INDEX", check_gid_hint},
-    {"NCCL_IB_ADDR_RANGE", "NCCL_IB_GID_INDEX", check_gid_hint},
-    {"NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_GID_INDEX", check_gid_hint},
-    {"NCCL_GIN_TYPE", "NCCL_GIN_ENABLE", check_switch},
-    {"NCCL_GIN_PLUGIN", "NCCL_GIN_ENABLE", check_switch},
-    {"NCCL_GIN_NCONNECTIONS", "NCCL_GIN_ENABLE", check_switch},
-    {"NCCL_GIN_NCONTEXTS", "NCCL_GIN_ENABLE", check_switch},
-    {"NCCL_SYM_GIN_KERNELS_ENABLE", "NCCL_GIN_ENABLE", check_switch},
-    {"NCCL_SYM_KERNEL", "NCCL_WIN_ENABLE", check_switch},
-    {"NCCL_SYM_CTAS", "NCCL_WIN_ENABLE", check_switch},
-    {"NCCL_SYM_CE_THRESHOLD", "NCCL_WIN_ENABLE", check_switch},
-    {"NCCL_SYM_GIN_KERNELS_ENABLE", "NCCL_WIN_ENABLE", check_switch},
-    {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE", check_switch},
-    {"NCCL_ALGO", "NCCL_TUNER_PLUGIN", check_tuner},
-    {"NCCL_PROTO", "NCCL_TUNER_PLUGIN", check_tuner},
+    {"NCCL_IB_ADDR_FAMILY|NCCL_IB_ADDR_RANGE|NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_GID_INDEX", check_gid_hint},
+    {"NCCL_GIN_TYPE|NCCL_GIN_PLUGIN|NCCL_GIN_NCONNECTIONS|NCCL_GIN_NCONTEXTS|NCCL_SYM_GIN_KERNELS_ENABLE",
+     "NCCL_GIN_ENABLE", NULL, "not =0", "=0", NT_FEATURE_OFF, switched_off, "Remove one of the two."},
+    {"NCCL_SYM_KERNEL|NCCL_SYM_CTAS|NCCL_SYM_CE_THRESHOLD|NCCL_SYM_GIN_KERNELS_ENABLE", "NCCL_WIN_ENABLE", NULL,
+     "not =0", "=0", NT_FEATURE_OFF, switched_off, "Remove one of the two."},
+    {"NCCL_WIN_ENABLE", "NCCL_CUMEM_ENABLE", NULL, "not =0", "=0", NT_FEATURE_OFF, switched_off,
+     "Remove one of the two."},
+    {"NCCL_ALGO|NCCL_PROTO", "NCCL_TUNER_PLUGIN", check_tuner},
     {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", NULL, "1", NULL, NT_P2P_LEVEL_UNUSED,
      "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is ignored.", "Remove one of the two."},
     {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", check_min_max},
     {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", check_min_max},
     {"NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS", check_min_max},
-    {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", check_alias},
-    {"NCCL_MAX_NRINGS", "NCCL_MAX_NCHANNELS", check_alias},
+    {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", NULL, NULL, NULL, NT_ALIAS_UNUSED, alias, "Remove %1$s."},
+    {"NCCL_MAX_NRINGS", "NCCL_MAX_NCHANNELS", NULL, NULL, NULL, NT_ALIAS_UNUSED, alias, "Remove %1$s."},
     {"NCCL_NET", "NCCL_IB_DISABLE", NULL, "IB", "!0", NT_NETWORK_EXCLUDED,
      "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE removes: communicator creation fails.",
      "Remove one of the two."},
@@ -314,11 +272,8 @@ static const struct {
     {"NCCL_NET", "NCCL_NET_PLUGIN", check_no_plugin},
     {"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", NULL, "=1", "=0", NT_MNNVL_WITHOUT_CUMEM,
      "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 disables.", "Remove NCCL_CUMEM_ENABLE."},
-    {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL", check_merge},
-    {"NCCL_IB_MERGE_NICS", "NCCL_NET_FORCE_MERGE", check_merge},
-    {"NCCL_CTA_POLICY", "NCCL_ALGO", check_cta_policy},
-    {"NCCL_CTA_POLICY", "NCCL_PROTO", check_cta_policy},
-    {"NCCL_CTA_POLICY", "NCCL_TUNER_PLUGIN", check_cta_policy},
+    {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL|NCCL_NET_FORCE_MERGE", check_merge},
+    {"NCCL_CTA_POLICY", "NCCL_ALGO|NCCL_PROTO|NCCL_TUNER_PLUGIN", check_cta_policy},
     {"NCCLTUNE_PROFILE", "NCCL_TUNER_PLUGIN", check_profile_tuner},
     {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", NULL, NULL, "!0", NT_AR_THRESHOLD_UNUSED,
      "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.", "Remove NCCL_IB_AR_THRESHOLD."},
@@ -328,12 +283,27 @@ static const struct {
     {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", NULL, "=1", "!0", NT_NVLS_CONFLICT,
      "Several ranks on one GPU disable NVLS, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
      "Leave NCCL_NVLS_ENABLE at 2."},
-    {"NCCL_NVLS_ENABLE", "NCCL_ALGO", check_switched_algorithms},
-    {"NCCL_COLLNET_ENABLE", "NCCL_ALGO", check_switched_algorithms},
+    {"NCCL_NVLS_ENABLE|NCCL_COLLNET_ENABLE", "NCCL_ALGO", check_switched_algorithms},
     {"NCCL_ALGO", "NCCL_PROTO", check_algorithm_and_protocol},
     {"NCCL_NET_GDR_C2C", "NCCL_NET_GDR_LEVEL", check_level_c2c},
     {"NCCL_DEBUG_SUBSYS", "NCCL_DEBUG", check_filter},
 };
+
+/* Judges a setting by a row with each of `others` that is in force; is_left: they are the row's first. */
+static void judge_with(struct lint *l, const struct row *row, const struct lint_setting *s, const char *others,
+                       int is_left)
+{
+    for (size_t n; *others; others += n + (others[n] == '|')) {
+        n = strcspn(others, "|");
+        const struct lint_setting *o = lint_before(l, s, arena_strndup(l->arena, others, n));
+        struct pair p = is_left ? (struct pair){o, s, s} : (struct pair){s, o, s};
+        if (o && row->judge)
+            row->judge(l, &p);
+        else if (o && is_such(p.a, row->when_a) && is_such(p.b, row->when_b))
+            lint_find(l, row->rule, s, "%s", arena_printf(l->arena, row->advice, p.a->name, p.b->name),
+                      arena_printf(l->arena, row->says, p.a->name, p.b->name));
+    }
+}
 
 /* Everything of the IB transport beside its switch. */
 static void check_ib_off(struct lint *l, const struct lint_setting *s)
@@ -348,11 +318,10 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
         (!socket && (!off || !lint_is_on(off))) || (is_switch && !hca))
         return;
     struct lint_finding *f =
-        lint_find(l, NT_IB_SETTING_UNUSED, s,
+        lint_find(l, NT_IB_SETTING_UNUSED, s, "%s", "Remove one of the two, unless a network plugin reads it.",
                   is_switch ? "It disables NCCL's own RDMA transport, which would use NCCL_IB_HCA above."
                             : arena_printf(l->arena, "%s disables NCCL's own RDMA transport, which would use this.",
-                                           socket ? "NCCL_NET=Socket" : "NCCL_IB_DISABLE"),
-                  "Remove one of the two, unless a network plugin reads it.");
+                                           socket ? "NCCL_NET=Socket" : "NCCL_IB_DISABLE"));
     if (gdr) /* plugins ask NCCL, which asks this variable */
         f->severity = FINDING_NOTE;
 }
@@ -375,35 +344,22 @@ static int is_beaten(const struct tuner_rule *r, int coll, int protocol)
     return r->coll == coll && (protocol ? r->proto : r->algo) != TUNER_ANY;
 }
 
-/* The collectives for which both the table and the pin choose. */
-static const char *disputed_collectives(struct lint *l, const struct env_choice *pin, int protocol)
-{
-    const struct tuner_table *t = l->options.table;
-    const char *names = NULL;
-    for (int coll = 0; coll < COLL_COUNT; coll++)
-        for (size_t i = 0; i < t->count && pin->touched[coll]; i++)
-            if (is_beaten(&t->rules[i], coll, protocol)) {
-                names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(coll));
-                break;
-            }
-    return names;
-}
-
 /* The plugin is not in the document: the profile's hooks set it for the job. */
 static void check_table(struct lint *l, const struct lint_setting *s)
 {
     int protocol = !strcmp(s->name, "NCCL_PROTO");
     struct env_choice pin = {0};
-    if ((!protocol && strcmp(s->name, "NCCL_ALGO") != 0) || !table_applies(l) || !lint_choice(l, s, &pin) ||
+    unsigned both = 0; /* collectives for which both the table and the pin choose */
+    if (!lint_is(s, "NCCL_ALGO|NCCL_PROTO") || !table_applies(l) || !lint_choice(l, s, &pin) ||
         lint_anywhere(l, s, "NCCL_TUNER_PLUGIN"))
         return;
-    const char *names = disputed_collectives(l, &pin, protocol);
-    if (names)
+    for (size_t i = 0; i < l->options.table->count; i++)
+        for (int coll = 0; coll < COLL_COUNT; coll++)
+            both |= pin.touched[coll] && is_beaten(&l->options.table->rules[i], coll, protocol) ? 1u << coll : 0;
+    if (both)
         lint_find(l, NT_PIN_BEATS_TABLE, s,
-                  arena_printf(l->arena,
-                               "The profile's table chooses by size for %s, and cannot choose what this excludes.",
-                               names),
-                  "Remove the pin: jobs with this profile get the table's choice.");
+                  "The profile's table chooses by size for %s, and cannot choose what this excludes.",
+                  "Remove the pin: jobs with this profile get the table's choice.", lint_collectives(l, both));
 }
 
 /* A profile was given beside the document, or is the job's. */
@@ -429,10 +385,8 @@ static void check_needed(struct lint *l, const struct lint_setting *s)
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (!strcmp(needs[i].name, s->name) && !is_number(s, 0) && !lint_anywhere(l, s, needs[i].needs) &&
             !(s->value && env_default_at(s->var, l->high, usual) && !strcmp(usual, s->value)))
-            lint_find(l, NT_FEATURE_OFF, s,
-                      arena_printf(l->arena, "It counts only with %s=1, which is not set here and off by default.",
-                                   needs[i].needs),
-                      arena_printf(l->arena, "Set %s=1 too, or remove it.", needs[i].needs))
+            lint_find(l, NT_FEATURE_OFF, s, "It counts only with %s=1, which is not set here and off by default.",
+                      arena_printf(l->arena, "Set %s=1 too, or remove it.", needs[i].needs), needs[i].needs)
                 ->severity =
                 strstr(s->name, "COLLNET") ? FINDING_NOTE : FINDING_WARNING; /* job managers turn SHARP on */
 }
@@ -444,28 +398,18 @@ static void check_repeated(struct lint *l, const struct lint_setting *s)
     if (first && first->value && s->value && strcmp(first->value, s->value) != 0) {
         long line, column;
         lint_place(first->text, first->name_at, &line, &column);
-        lint_find(l, NT_CONF_REPEATED, s,
-                  arena_printf(l->arena, "Line %ld sets it first and counts: this one is ignored.", line),
-                  "Remove one of the two.");
+        lint_find(l, NT_CONF_REPEATED, s, "Line %ld sets it first and counts: this one is ignored.",
+                  "Remove one of the two.", line);
     }
 }
 
 void lint_check_conflicts(struct lint *l, const struct lint_setting *s)
 {
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        struct pair p = {NULL, NULL, s};
-        if (!strcmp(pairs[i].a, s->name)) {
-            p.a = s;
-            p.b = lint_before(l, s, pairs[i].b);
-        } else if (!strcmp(pairs[i].b, s->name)) {
-            p.a = lint_before(l, s, pairs[i].a);
-            p.b = s;
-        }
-        if (p.a && p.b && pairs[i].judge)
-            pairs[i].judge(l, &p);
-        else if (p.a && p.b && is_such(p.a, pairs[i].when_a) && is_such(p.b, pairs[i].when_b))
-            lint_find(l, pairs[i].rule, s, pairs[i].says, pairs[i].advice);
-    }
+    for (const struct row *r = rows; r < rows + sizeof rows / sizeof *rows; r++)
+        if (lint_is(s, r->a))
+            judge_with(l, r, s, r->b, 0);
+        else if (lint_is(s, r->b))
+            judge_with(l, r, s, r->a, 1);
     check_needed(l, s);
     check_ib_off(l, s);
     check_table(l, s);

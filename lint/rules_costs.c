@@ -18,7 +18,7 @@ static int is_loc(const struct lint_setting *s, const struct lint *l)
 static void find_left_over(struct lint *l, enum lint_rule rule, const struct lint_setting *s, const char *says,
                            const char *advice)
 {
-    struct lint_finding *f = lint_find(l, rule, s, says, advice);
+    struct lint_finding *f = lint_find(l, rule, s, "%s", advice, says);
     if (s->text && (lint_is_experiment(s) || lint_speaks_of(s->text, "bdist_wheel")))
         f->severity = FINDING_NOTE;
 }
@@ -108,18 +108,16 @@ static void check_split(struct lint *l, const struct lint_setting *s)
 }
 
 static const struct {
-    const char *name;
-    void (*check)(struct lint *, const struct lint_setting *);
+    const char *names;
+    lint_check_fn *check;
 } leftovers[] = {
-    {"NCCL_P2P_DISABLE", check_p2p},
-    {"NCCL_P2P_LEVEL", check_p2p},
+    {"NCCL_P2P_DISABLE|NCCL_P2P_LEVEL", check_p2p},
     {"NCCL_SHM_DISABLE", check_shm},
     {"NCCL_NET_GDR_LEVEL", check_gdr},
     {"NCCL_DEBUG_FILE", check_debug_file},
     {"CUDA_DEVICE_MAX_CONNECTIONS", check_connections},
     {"NCCL_IB_SPLIT_DATA_ON_QPS", check_split},
-    {"CUDA_LAUNCH_BLOCKING", check_serial},
-    {"TORCH_NCCL_BLOCKING_WAIT", check_serial},
+    {"CUDA_LAUNCH_BLOCKING|TORCH_NCCL_BLOCKING_WAIT", check_serial},
 };
 
 /* ---- values of plugins, frameworks, RCCL ------------------------------------------------------------------------- */
@@ -130,8 +128,7 @@ static void check_plugin_value(struct lint *l, const struct lint_setting *s)
     char text[ENV_LIMIT_TEXT];
     const char *wanted = limit ? env_limit_broken(limit, s->value, text) : NULL;
     if (wanted)
-        lint_find(l, NT_PLUGIN_VALUE, s, arena_printf(l->arena, "Its reader takes %s.", wanted),
-                  "Write one of these, or remove it.");
+        lint_find(l, NT_PLUGIN_VALUE, s, "Its reader takes %s.", "Write one of these, or remove it.", wanted);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
@@ -142,9 +139,9 @@ static void check_missing_file(struct lint *l, const struct lint_setting *s)
     static const char read[] =
         "NCCL_TOPO_FILE|NCCL_GRAPH_FILE|NCCL_CONF_FILE|NCCL_TUNER_PLUGIN|NCCL_NET_PLUGIN|NCCL_PROFILER_PLUGIN|"
         "NCCL_ENV_PLUGIN|NCCL_TUNER_CONFIG_PATH|NCCL_IBVERBS_LIB|NCCL_TUNER_CONFIG_FILE";
-    if (!word_in(read, WORD_IS, s->name, strlen(s->name)) || !l->options.root || !s->value || s->value[0] != '/')
+    if (!lint_is(s, read) || !l->options.root || !s->value || s->value[0] != '/')
         return;
-    int of_hosts = s->text && (!strcmp(s->text->kind, "shell") || !strcmp(s->text->kind, "conf"));
+    int of_hosts = s->text && (!strcmp(s->text->doc.kind, "shell") || !strcmp(s->text->doc.kind, "conf"));
     if (l->options.elsewhere && !of_hosts) /* a container's files are its own */
         return;
     if (access(arena_printf(l->arena, "%s%s", l->options.root, s->value), F_OK))
@@ -200,7 +197,7 @@ static int nodes_of(const struct lint *l, const struct lint_setting *s)
     const int most = 1 << 16;
     struct lint_text *t = s->text;
     if (t && t->nodes < 0)
-        t->nodes = l->options.predictor->script_nodes(t->name, t->data, t->bytes);
+        t->nodes = l->options.predictor->script_nodes(t->doc.name, t->data, t->bytes);
     return t && t->nodes <= most ? t->nodes : 0;
 }
 
@@ -236,7 +233,7 @@ static struct lint_finding *add_to_finding(struct lint *l, const struct lint_set
             last->severity = FINDING_WARNING;
         return last;
     }
-    return lint_find(l, rule, s, says, advice);
+    return lint_find(l, rule, s, "%s", advice, says);
 }
 
 static const char *nodes_text(const struct lint *l, int nodes)
@@ -248,8 +245,7 @@ static const char *nodes_text(const struct lint *l, int nodes)
 static void check_already_there(struct lint *l, const struct lint_setting *s)
 {
     int64_t value;
-    if (!word_in("NCCL_MIN_NRINGS|NCCL_MIN_NCHANNELS|NCCL_MIN_CTAS", WORD_IS, s->name, strlen(s->name)) ||
-        !lint_number(s, &value) || value < 1)
+    if (!lint_is(s, "NCCL_MIN_NRINGS|NCCL_MIN_NCHANNELS|NCCL_MIN_CTAS") || !lint_number(s, &value) || value < 1)
         return;
     if (l->channels_asked != nodes_of(l, s)) {
         l->channels_asked = l->channels_nodes = nodes_of(l, s);
@@ -308,7 +304,7 @@ static void check_instances(struct lint *l, const struct lint_setting *s)
 void lint_check_costs(struct lint *l, const struct lint_setting *s)
 {
     for (size_t i = 0; i < sizeof leftovers / sizeof *leftovers; i++)
-        if (!strcmp(leftovers[i].name, s->name))
+        if (lint_is(s, leftovers[i].names))
             leftovers[i].check(l, s);
     check_plugin_value(l, s);
     check_missing_file(l, s);

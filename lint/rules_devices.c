@@ -35,9 +35,7 @@ static void make_exact(struct lint *l, struct lint_finding *f, const struct lint
     for (int i = 0; i < d->count; i++)
         if (!ends_in_digit(&d->list[i]) || strchr("^=", d->list[i].name[0]))
             return;
-    f->fix = LINT_FIX_VALUE;
-    f->changes = 1;
-    f->replacement = arena_printf(l->arena, "%s=%s", d->exclude ? "^" : "", s->value + d->exclude);
+    lint_correct(f, LINT_FIX_VALUE, arena_printf(l->arena, "%s=%s", d->exclude ? "^" : "", s->value + d->exclude));
 }
 
 static void check_prefixes(struct lint *l, const struct lint_setting *s, const struct env_devices *d)
@@ -49,10 +47,9 @@ static void check_prefixes(struct lint *l, const struct lint_setting *s, const s
             continue;
         struct lint_finding *f = lint_find(
             l, NT_PREFIX_MATCH, s,
-            arena_printf(l->arena,
-                         "Without '=' a name is a prefix: \"%.*s\" also matches %.*s0 to %.*s9 where a node has them.",
-                         n, e->name, n, e->name, n, e->name),
-            d->exclude ? "Begin the list with '^=' for exact names." : "Begin the list with '=' for exact names.");
+            "Without '=' a name is a prefix: \"%.*s\" also matches %.*s0 to %.*s9 where a node has them.",
+            d->exclude ? "Begin the list with '^=' for exact names." : "Begin the list with '=' for exact names.", n,
+            e->name, n, e->name, n, e->name);
         f->severity = FINDING_NOTE;
         make_exact(l, f, s, d);
         return;
@@ -67,11 +64,9 @@ static void check_half_port(struct lint *l, const struct lint_setting *s, const 
         int first = env_devices_select(d, halves[i][0], -1), second = env_devices_select(d, halves[i][1], -1);
         if (first != second)
             lint_find(l, NT_HALF_A_PORT, s,
-                      arena_printf(l->arena,
-                                   "On a DGX Spark (GB10) %s and %s are one port, 100 Gb/s each: this leaves half of "
-                                   "it idle.",
-                                   halves[i][0], halves[i][1]),
-                      "On a DGX Spark, name both.");
+                      "On a DGX Spark (GB10) %s and %s are one port, 100 Gb/s each: this leaves half of "
+                      "it idle.",
+                      "On a DGX Spark, name both.", halves[i][0], halves[i][1]);
     }
 }
 
@@ -232,28 +227,25 @@ static int check_entries(struct lint *l, const struct lint_setting *s, const str
         else if (m.own && m.stranger && !wider++)
             make_exact(l,
                        lint_find(l, NT_PREFIX_MATCH, s,
-                                 arena_printf(l->arena,
-                                              "Without '=' the name is a prefix: on %s \"%.*s\" also "
-                                              "matches %s.",
-                                              all->class_name, (int)e->length, e->name, m.stranger),
+                                 "Without '=' the name is a prefix: on %s \"%.*s\" also "
+                                 "matches %s.",
                                  d->exclude ? "Begin the list with '^=' for exact names."
-                                            : "Begin the list with '=' for exact names."),
+                                            : "Begin the list with '=' for exact names.",
+                                 all->class_name, (int)e->length, e->name, m.stranger),
                        s, d);
     }
     if (absent.n) {
         struct lint_finding *f =
-            lint_find(l, all->hca ? NT_NO_SUCH_HCA : NT_NO_SUCH_INTERFACE, s,
-                      arena_printf(l->arena, "On %s no %s matches %s%s.", all->class_name, what, absent.text,
-                                   left || all->hca ? "" : ", and the list leaves no running one: NCCL's start fails"),
-                      "Name devices that all nodes have.");
+            lint_find(l, all->hca ? NT_NO_SUCH_HCA : NT_NO_SUCH_INTERFACE, s, "On %s no %s matches %s%s.",
+                      "Name devices that all nodes have.", all->class_name, what, absent.text,
+                      left || all->hca ? "" : ", and the list leaves no running one: NCCL's start fails");
         if (!all->hca && left)
             f->severity = FINDING_WARNING; /* the others are taken */
     }
     if (down.n)
-        lint_find(l, all->hca ? NT_HCA_DOWN : NT_INTERFACE_DOWN, s,
-                  arena_printf(l->arena, "On %s %s %s down, and NCCL skips %s.", all->class_name, down.text,
-                               down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
-                  "Bring the link up, or remove the name.");
+        lint_find(l, all->hca ? NT_HCA_DOWN : NT_INTERFACE_DOWN, s, "On %s %s %s down, and NCCL skips %s.",
+                  "Bring the link up, or remove the name.", all->class_name, down.text, down.n == 1 ? "is" : "are",
+                  down.n == 1 ? "it" : "them");
     return absent.n;
 }
 
@@ -267,15 +259,11 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
     if (left > 0 || all->count == 0 || d->count == 0 || (all->hca && has_plugin_ports))
         return;
     if (all->hca)
-        lint_find(l, NT_NO_HCA_LEFT, s,
-                  arena_printf(l->arena, "On %s the list leaves no active RDMA port, and NCCL falls back to TCP.",
-                               all->class_name),
-                  "Name devices that these nodes have.");
+        lint_find(l, NT_NO_HCA_LEFT, s, "On %s the list leaves no active RDMA port, and NCCL falls back to TCP.",
+                  "Name devices that these nodes have.", all->class_name);
     else if (!absent)
-        lint_find(
-            l, NT_NO_SUCH_INTERFACE, s,
-            arena_printf(l->arena, "On %s the list leaves no running interface: NCCL's start fails.", all->class_name),
-            "Name interfaces that these nodes have.");
+        lint_find(l, NT_NO_SUCH_INTERFACE, s, "On %s the list leaves no running interface: NCCL's start fails.",
+                  "Name interfaces that these nodes have.", all->class_name);
 }
 
 /* The list of all compute ports as a correction, where all nodes have the same. Behind a value that ends at a blank
@@ -286,9 +274,7 @@ static void write_compute_list(struct lint *l, struct lint_finding *f, const cha
     int cut = value && value[0] && value[strlen(value) - 1] == ',';
     if (!compute || cut || l->nclasses != 1 || strcmp(f->at->name, "NCCL_IB_HCA") != 0)
         return;
-    f->fix = fix;
-    f->changes = 1;
-    f->replacement = compute;
+    lint_correct(f, fix, compute);
 }
 
 /* NCCL_IB_HCA: ports for storage or management that the list gives to NCCL, and compute ports that it keeps from it. A
@@ -312,10 +298,9 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     const char *compute = roles_hca_list(c, verdicts, l->arena);
     if (others && compute)
         write_compute_list(l,
-                           lint_find(l, NT_OTHER_PORTS, s,
-                                     arena_printf(l->arena, "On %s the list gives NCCL ports of other traffic: %s.",
-                                                  of->hcas.class_name, list),
-                                     arena_printf(l->arena, "Name the ports for compute traffic alone (%s).", compute)),
+                           lint_find(l, NT_OTHER_PORTS, s, "On %s the list gives NCCL ports of other traffic: %s.",
+                                     arena_printf(l->arena, "Name the ports for compute traffic alone (%s).", compute),
+                                     of->hcas.class_name, list),
                            compute, LINT_FIX_VALUE);
     if (active_kept == 0 || active_kept == active)
         return;
@@ -330,11 +315,10 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
         return;
     struct lint_finding *f = lint_find(
         l, NT_IDLE_PORTS, s,
-        arena_printf(l->arena,
-                     "On %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
-                     "others stay idle.",
-                     of->hcas.class_name, kept, usable),
-        arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.", compute));
+        "On %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
+        "others stay idle.",
+        arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.", compute),
+        of->hcas.class_name, kept, usable);
     write_compute_list(l, f, compute, LINT_FIX_NONE); /* it is a correction once it is predicted to cost */
 }
 
@@ -347,10 +331,8 @@ static void check_groups(struct lint *l, const struct lint_setting *s, const str
         for (int i = 0; i < all->count; i++)
             found |= all->list[i].name && strlen(all->list[i].name) == n && !memcmp(all->list[i].name, p, n);
         if (!found) {
-            lint_find(l, NT_NO_SUCH_HCA, s,
-                      arena_printf(l->arena, "On %s there is no device \"%.*s\": communicator creation fails.",
-                                   all->class_name, (int)(n < 60 ? n : 60), p),
-                      "Write each device's exact name.");
+            lint_find(l, NT_NO_SUCH_HCA, s, "On %s there is no device \"%.*s\": communicator creation fails.",
+                      "Write each device's exact name.", all->class_name, (int)(n < 60 ? n : 60), p);
             return;
         }
         p += rest;

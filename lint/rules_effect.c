@@ -44,7 +44,7 @@ static int is_default(const struct lint *l, const struct lint_setting *s)
 
 /* What comes of a number outside the catalogue's range. */
 static const struct consequence {
-    const char *name;
+    const char *names;
     enum lint_rule rule;
     const char *says, *advice;
 } consequences[] = {
@@ -57,9 +57,7 @@ static const struct consequence {
     {"NCCL_IB_PKEY", NT_OUT_OF_RANGE, "NCCL takes an index into the port's table of keys, not a key such as 0x8001.",
      "Write the key's index in /sys/class/infiniband/*/ports/1/pkeys."},
     {"NCCL_IB_SL", NT_OUT_OF_RANGE, "InfiniBand has the service levels 0 to 15.", "Write 0 to 15."},
-    {"NCCL_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
-    {"NCCL_IB_FIFO_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
-    {"NCCL_GIN_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
+    {"NCCL_IB_TC|NCCL_IB_FIFO_TC|NCCL_GIN_IB_TC", NT_OUT_OF_RANGE, "A traffic class has 8 bits.", "Write 0 to 255."},
     {"NCCL_IB_GID_INDEX", NT_OUT_OF_RANGE, "A GID index has 8 bits.", "Write 0 to 255, or leave it unset."},
     {"NCCL_IB_QPS_PER_CONNECTION", NT_OUT_OF_RANGE,
      "NCCL does not check the number, and its structures have room for 128 queue pairs per connection.",
@@ -69,8 +67,8 @@ static const struct consequence {
      "Write a multiple of 32 from 64 to 512, or nothing."},
     {"NCCL_LL128_NTHREADS", NT_CLAMPED, "NCCL uses 160 for anything less and 640 for anything more.",
      "Write a multiple of 32 from 160 to 640, or nothing."},
-    {"NCCL_MAX_CTAS", NT_CLAMPED, "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
-    {"NCCL_MIN_CTAS", NT_CLAMPED, "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).", "Write 1 to 64."},
+    {"NCCL_MAX_CTAS|NCCL_MIN_CTAS", NT_CLAMPED, "NCCL ignores 0 and less, and caps at 64 (32 before 2.25).",
+     "Write 1 to 64."},
     {"NCCL_MAX_NCHANNELS", NT_CLAMPED, "NVIDIA's NCCL has at most 64 channels (32 before 2.25), at least 1.",
      "Write 1 to 64; 112 is a number for AMD's RCCL on MI300."},
     {"NCCL_MIN_NCHANNELS", NT_CLAMPED, "NVIDIA's NCCL has at most 64 channels (32 before 2.25).",
@@ -91,35 +89,27 @@ static void check_range(struct lint *l, const struct lint_setting *s, int64_t va
     if ((value >= v->low && value <= high) || is_default(l, s)) /* some defaults stand for "automatic" */
         return;
     for (size_t i = 0; i < sizeof(consequences) / sizeof(consequences[0]); i++)
-        if (!strcmp(consequences[i].name, s->name)) {
-            struct lint_finding *f =
-                lint_find(l, consequences[i].rule, s,
-                          l->rccl && counts_channels(s->name) ? "RCCL has at most 128 channels." : consequences[i].says,
-                          consequences[i].advice);
-            if (!strcmp(s->name, "NCCL_IB_RETRY_CNT") &&
-                value > high) { /* who writes more means as many as there are */
-                f->fix = LINT_FIX_VALUE;
-                f->replacement = arena_printf(l->arena, "%lld", (long long)high);
-                f->changes = 1;
-            }
+        if (lint_is(s, consequences[i].names)) {
+            const char *says =
+                l->rccl && counts_channels(s->name) ? "RCCL has at most 128 channels." : consequences[i].says;
+            struct lint_finding *f = lint_find(l, consequences[i].rule, s, "%s", consequences[i].advice, says);
+            if (!strcmp(s->name, "NCCL_IB_RETRY_CNT") && value > high) /* who writes more means as many as there are */
+                lint_correct(f, LINT_FIX_VALUE, arena_printf(l->arena, "%lld", (long long)high));
             return;
         }
-    if (!strcmp(s->name, "NCCL_P2P_DISABLE") || !strcmp(s->name, "NCCL_IB_DISABLE")) /* rules of their own */
+    if (lint_is(s, "NCCL_P2P_DISABLE|NCCL_IB_DISABLE")) /* rules of their own */
         return;
-    lint_find(l, NT_OUT_OF_RANGE, s,
-              arena_printf(l->arena, "NCCL knows the numbers %lld to %lld here and does not check others.",
-                           (long long)v->low, (long long)high),
-              arena_printf(l->arena, "Write %lld to %lld.", (long long)v->low, (long long)high))
+    lint_find(l, NT_OUT_OF_RANGE, s, "NCCL knows the numbers %lld to %lld here and does not check others.",
+              arena_printf(l->arena, "Write %lld to %lld.", (long long)v->low, (long long)high), (long long)v->low,
+              (long long)high)
         ->severity = FINDING_WARNING;
 }
 
 static void check_shape(struct lint *l, const struct lint_setting *s, int64_t value)
 {
-    int threads = !strcmp(s->name, "NCCL_NTHREADS") || !strcmp(s->name, "NCCL_LL128_NTHREADS");
-    if (threads && value >= s->var->low && value <= s->var->high && value % 32)
-        lint_find(l, NT_NOT_A_MULTIPLE, s,
-                  arena_printf(l->arena, "NCCL needs a multiple of 32 and uses %lld instead.", (long long)s->var->high),
-                  "Write a multiple of 32, or nothing.");
+    if (lint_is(s, "NCCL_NTHREADS|NCCL_LL128_NTHREADS") && value >= s->var->low && value <= s->var->high && value % 32)
+        lint_find(l, NT_NOT_A_MULTIPLE, s, "NCCL needs a multiple of 32 and uses %lld instead.",
+                  "Write a multiple of 32, or nothing.", (long long)s->var->high);
     if ((strstr(s->name, "BUFFSIZE") || strstr(s->name, "CHUNKSIZE")) && value <= 0 &&
         value != -2) /* -2: its default */
         lint_find(l, NT_OUT_OF_RANGE, s, "NCCL does not check this number of bytes, and it is not positive.",
@@ -153,10 +143,8 @@ static void check_sockets(struct lint *l, const struct lint_setting *s, int64_t 
     if (threads < 1 || sockets < 1 || threads > 16 || sockets > 64 || threads * sockets <= 64)
         return;
     lint_find(l, NT_TOO_MANY_SOCKETS, s,
-              arena_printf(l->arena,
-                           "%lld threads with %lld sockets each are more than 64: NCCL takes %lld a thread and warns.",
-                           (long long)threads, (long long)sockets, (long long)(64 / threads)),
-              "Keep the product at 64 or below.");
+              "%lld threads with %lld sockets each are more than 64: NCCL takes %lld a thread and warns.",
+              "Keep the product at 64 or below.", (long long)threads, (long long)sockets, (long long)(64 / threads));
 }
 
 /* ---- defaults ---------------------------------------------------------------------------------------------------- */
@@ -259,36 +247,29 @@ static void check_gid_index(struct lint *l, const struct lint_setting *s)
         return;
     if (f.known && f.infiniband + f.ethernet > 0 && f.ethernet == 0) {
         if (l->high >= 22203)
-            lint_find(l, NT_FIXED_GID_INDEX, s, arena_printf(l->arena, "%s, all that this topology has.", on_ib),
-                      "Remove it.");
+            lint_find(l, NT_FIXED_GID_INDEX, s, "%s, all that this topology has.", "Remove it.", on_ib);
         return;
     }
     if (l->high < 22105) /* no automatic choice yet: it has to be set on RoCE */
         return;
     struct lint_finding *found =
-        lint_find(l, NT_FIXED_GID_INDEX, s,
-                  f.ethernet && !f.infiniband ? arena_printf(l->arena, "O%s.", on_roce + 1)
-                                              : arena_printf(l->arena, "%s; %s.", on_ib, on_roce),
+        lint_find(l, NT_FIXED_GID_INDEX, s, "%s",
                   l->low >= 22105 ? "Remove it, unless a connection test shows that the automatic choice is wrong."
-                                  : "Remove it where NCCL is 2.21.5 or later; older releases need it on RoCE.");
+                                  : "Remove it where NCCL is 2.21.5 or later; older releases need it on RoCE.",
+                  f.ethernet && !f.infiniband ? arena_printf(l->arena, "O%s.", on_roce + 1)
+                                              : arena_printf(l->arena, "%s; %s.", on_ib, on_roce));
     if (!f.known || index == 3) /* what vendors publish for RoCE v2 over IPv4 */
         found->severity = FINDING_NOTE;
 }
 
-static void check_gid_hint(struct lint *l, const struct lint_setting *s)
+static void check_roce_only(struct lint *l, const struct lint_setting *s)
 {
     struct fabric f = fabric_of(l->options.topology);
+    int is_class = strstr(s->name, "_TC") != NULL;
     if (f.infiniband && !f.ethernet)
-        lint_find(l, NT_WRONG_LINK_LAYER, s, "It affects the GID choice on RoCE; this topology has only InfiniBand.",
-                  "Remove it.");
-}
-
-static void check_traffic_class(struct lint *l, const struct lint_setting *s)
-{
-    struct fabric f = fabric_of(l->options.topology);
-    if (f.infiniband && !f.ethernet)
-        lint_find(l, NT_WRONG_LINK_LAYER, s, "A traffic class applies to RoCE; this topology has only InfiniBand.",
-                  "Use NCCL_IB_SL to choose a service level, or remove it.");
+        lint_find(l, NT_WRONG_LINK_LAYER, s, "%s RoCE; this topology has only InfiniBand.",
+                  is_class ? "Use NCCL_IB_SL to choose a service level, or remove it." : "Remove it.",
+                  is_class ? "A traffic class applies to" : "It affects the GID choice on");
 }
 
 static void check_p2p_switch(struct lint *l, const struct lint_setting *s)
@@ -323,7 +304,7 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
     }
     int here = l->options.root && !l->options.elsewhere && has_hcas(l);
     struct lint_finding *found = lint_find(
-        l, NT_RDMA_OFF, s,
+        l, NT_RDMA_OFF, s, "%s", "Remove it where the nodes have working RDMA.",
         here && !f.known ? "This machine has RDMA ports, and they go unused: data takes TCP, unless a network plugin "
                            "brings its own transport."
         : f.known
@@ -332,8 +313,7 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
                            "transport.",
                            f.active)
             : "NCCL's InfiniBand and RoCE transport is off: data takes TCP, unless a network plugin brings its own "
-              "transport.",
-        "Remove it where the nodes have working RDMA.");
+              "transport.");
     if (!f.known && !here)
         found->severity = FINDING_NOTE;
     if (off != 1)
@@ -345,10 +325,9 @@ static void check_pin(struct lint *l, const struct lint_setting *s)
     if (!s->value || !s->value[0])
         return;
     lint_find(l, NT_PINNED_CHOICE, s,
-              arena_printf(l->arena,
-                           "It applies to every message size of %s, and a tuner cannot choose what it excludes.",
-                           strchr(s->value, ':') ? "these collectives" : "all collectives"),
-              "Keep it for experiments; put measured choices into a tuner table.");
+              "It applies to every message size of %s, and a tuner cannot choose what it excludes.",
+              "Keep it for experiments; put measured choices into a tuner table.",
+              strchr(s->value, ':') ? "these collectives" : "all collectives");
 }
 
 static void check_debug_on(struct lint *l, const struct lint_setting *s)
@@ -365,8 +344,8 @@ static void check_debug_on(struct lint *l, const struct lint_setting *s)
     else if (!strcmp(s->name, "NCCL_CHECK_POINTERS") && lint_number(s, &value) && value)
         says = "Each call's pointers are checked, which costs time on every call.";
     if (says)
-        lint_find(l, NT_DEBUG_LEFT_ON, s, says,
-                  s->var->grammar == ENV_G_DEBUG ? "Write WARN for production." : "Remove it for production.");
+        lint_find(l, NT_DEBUG_LEFT_ON, s, "%s",
+                  s->var->grammar == ENV_G_DEBUG ? "Write WARN for production." : "Remove it for production.", says);
 }
 
 static void check_unsafe_flush(struct lint *l, const struct lint_setting *s)
@@ -397,9 +376,8 @@ static void check_local_interface(struct lint *l, const struct lint_setting *s)
     for (int i = 0; i < d.count && !d.exclude; i++)
         if (word_in("lo|docker0|virbr0", WORD_IS, d.list[i].name, d.list[i].length)) {
             lint_find(l, NT_LOCAL_INTERFACE, s,
-                      arena_printf(l->arena, "\"%.*s\" reaches only this node; bootstrap between nodes fails over it.",
-                                   (int)d.list[i].length, d.list[i].name),
-                      "Name the interface that joins the nodes, or remove it.")
+                      "\"%.*s\" reaches only this node; bootstrap between nodes fails over it.",
+                      "Name the interface that joins the nodes, or remove it.", (int)d.list[i].length, d.list[i].name)
                 ->severity = has_many_nodes(s->text) ? FINDING_WARNING : FINDING_NOTE;
             return;
         }
@@ -438,27 +416,19 @@ static void check_network_name(struct lint *l, const struct lint_setting *s)
 }
 
 static const struct {
-    const char *name;
-    void (*check)(struct lint *, const struct lint_setting *);
+    const char *names;
+    lint_check_fn *check;
 } effects[] = {
     {"NCCL_NET", check_network_name},
     {"NCCL_COMM_ID", check_comm_id},
     {"NCCL_NSOCKS_PERTHREAD", check_sockets_alone},
-    {"NCCL_NSOCKS_PERTHREAD", check_tcp_only},
-    {"NCCL_SOCKET_NTHREADS", check_tcp_only},
+    {"NCCL_NSOCKS_PERTHREAD|NCCL_SOCKET_NTHREADS", check_tcp_only},
     {"NCCL_IB_GID_INDEX", check_gid_index},
-    {"NCCL_IB_ADDR_FAMILY", check_gid_hint},
-    {"NCCL_IB_ADDR_RANGE", check_gid_hint},
-    {"NCCL_IB_ROCE_VERSION_NUM", check_gid_hint},
-    {"NCCL_IB_TC", check_traffic_class},
-    {"NCCL_IB_FIFO_TC", check_traffic_class},
+    {"NCCL_IB_ADDR_FAMILY|NCCL_IB_ADDR_RANGE|NCCL_IB_ROCE_VERSION_NUM|NCCL_IB_TC|NCCL_IB_FIFO_TC", check_roce_only},
     {"NCCL_P2P_DISABLE", check_p2p_switch},
     {"NCCL_IB_DISABLE", check_ib_off},
-    {"NCCL_ALGO", check_pin},
-    {"NCCL_PROTO", check_pin},
-    {"NCCL_DEBUG", check_debug_on},
-    {"NCCL_CHECK_POINTERS", check_debug_on},
-    {"NCCL_CHECK_MODE", check_debug_on},
+    {"NCCL_ALGO|NCCL_PROTO", check_pin},
+    {"NCCL_DEBUG|NCCL_CHECK_POINTERS|NCCL_CHECK_MODE", check_debug_on},
     {"NCCL_GDR_FLUSH_DISABLE", check_unsafe_flush},
     {"NCCL_SOCKET_IFNAME", check_local_interface},
 };
@@ -469,6 +439,6 @@ void lint_check_effects(struct lint *l, const struct lint_setting *s)
         return;
     check_numbers(l, s);
     for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++)
-        if (!strcmp(effects[i].name, s->name))
+        if (lint_is(s, effects[i].names))
             effects[i].check(l, s);
 }

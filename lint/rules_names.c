@@ -52,7 +52,7 @@ static void check_removed(struct lint *l, const struct lint_setting *s, const st
                            : arena_printf(l->arena, "NCCL reads it from %s to %s; other releases ignore it.", from, to);
     if (o && o->note && !strstr(o->note, "RCCL"))
         says = arena_printf(l->arena, "%s There %s.", says, o->note);
-    struct lint_finding *f = lint_find(l, NT_REMOVED_VARIABLE, s, says, advice_of(l, o));
+    struct lint_finding *f = lint_find(l, NT_REMOVED_VARIABLE, s, "%s", advice_of(l, o), says);
     if (reads == LINT_SOME) {
         f->severity = FINDING_NOTE;
         return;
@@ -67,22 +67,20 @@ static void check_known(struct lint *l, const struct lint_setting *s, const stru
     const struct env_var *v = s->var;
     char since[ENV_VERSION];
     if (v->flags & ENV_DEAD) {
-        struct lint_finding *f = lint_find(
-            l, NT_DEAD_VARIABLE, s, add_note(l, "NCCL's source declares it and does nothing with it", o), "Remove it.");
+        struct lint_finding *f = lint_find(l, NT_DEAD_VARIABLE, s, "%s", "Remove it.",
+                                           add_note(l, "NCCL's source declares it and does nothing with it", o));
         f->fix = LINT_FIX_LINE;
         return;
     }
     if (l->options.nccl_low && !(v->flags & ENV_OLDER) && l->low < v->since && v->scope != ENV_PLUGIN) {
         struct lint_finding *f =
-            lint_find(l, NT_TOO_NEW, s,
-                      arena_printf(l->arena, "NCCL reads it from %s on; earlier releases ignore it.",
-                                   env_version_text(since, v->since)),
-                      "Update NCCL if you need it, or remove the line.");
+            lint_find(l, NT_TOO_NEW, s, "NCCL reads it from %s on; earlier releases ignore it.",
+                      "Update NCCL if you need it, or remove the line.", env_version_text(since, v->since));
         if (l->high >= v->since)
             f->severity = FINDING_NOTE;
     }
     if (o && o->status == ENV_DEPRECATED && !(strcmp(v->name, "NCCL_CHECK_POINTERS") == 0 && l->high < 22907))
-        lint_find(l, NT_DEPRECATED_VARIABLE, s, add_note(l, "NCCL still honours it", o), advice_of(l, o));
+        lint_find(l, NT_DEPRECATED_VARIABLE, s, "%s", advice_of(l, o), add_note(l, "NCCL still honours it", o));
 }
 
 /* Names of a family that NCCL does not read. */
@@ -92,20 +90,19 @@ static void check_foreign(struct lint *l, const struct lint_setting *s, enum env
     int amd = status == ENV_RCCL || status == ENV_ROCM;
     const char *note = o ? o->note : NULL;
     if (amd && !l->rccl) {
-        struct lint_finding *f = lint_find(l, NT_OTHER_VENDOR, s,
-                                           arena_printf(l->arena, "Only %s reads it; NVIDIA's NCCL ignores it.", owner),
-                                           o && o->use ? advice_of(l, o) : "Remove it for NVIDIA GPUs.");
+        struct lint_finding *f = lint_find(l, NT_OTHER_VENDOR, s, "Only %s reads it; NVIDIA's NCCL ignores it.",
+                                           o && o->use ? advice_of(l, o) : "Remove it for NVIDIA GPUs.", owner);
         if (!l->rccl_sure)
             f->severity = FINDING_NOTE;
     } else if (note || (!amd && !strncmp(s->name, "NCCL_", 5))) {
         for (size_t i = l->nfindings; i-- > 0 && l->findings[i]->at->text == s->text;) /* said once */
             if (!strcmp(l->findings[i]->kind->id, "NT105") && !strcmp(l->findings[i]->at->name, s->name))
                 return;
-        lint_find(l, NT_FOREIGN_VARIABLE, s,
+        lint_find(l, NT_FOREIGN_VARIABLE, s, "%s",
+                  amd ? "Measure with and without it on your GPUs." : "Keep it only where that program runs.",
                   note ? arena_printf(l->arena, "%c%s reads it%s: %s.", owner[0] == 't' ? 'T' : owner[0], owner + 1,
                                       amd ? "" : ", not NCCL", note)
-                       : arena_printf(l->arena, "NCCL does not read it: it is a setting of %s.", owner),
-                  amd ? "Measure with and without it on your GPUs." : "Keep it only where that program runs.");
+                       : arena_printf(l->arena, "NCCL does not read it: it is a setting of %s.", owner));
     }
 }
 
@@ -124,7 +121,7 @@ static void check_other(struct lint *l, const struct lint_setting *s, const stru
     struct lint_finding *f;
     switch (o->status) {
     case ENV_REMOVED:
-        f = lint_find(l, NT_REMOVED_VARIABLE, s, add_note(l, "NCCL no longer reads it", o), advice_of(l, o));
+        f = lint_find(l, NT_REMOVED_VARIABLE, s, "%s", advice_of(l, o), add_note(l, "NCCL no longer reads it", o));
         f->fix = LINT_FIX_LINE;
         break;
     case ENV_NEVER:
@@ -134,10 +131,8 @@ static void check_other(struct lint *l, const struct lint_setting *s, const stru
         find_misspelt(l, s, o->use, 1);
         break;
     case ENV_OLD_SPELLING:
-        f = lint_find(l, NT_FORMER_NAME, s,
-                      arena_printf(l->arena, "NCCL never read it: it is %s's, which documents it as %s since 2.2%s%s.",
-                                   o->owner, o->use, o->note ? "; " : "", o->note ? o->note : ""),
-                      advice_of(l, o));
+        f = lint_find(l, NT_FORMER_NAME, s, "NCCL never read it: it is %s's, which documents it as %s since 2.2%s%s.",
+                      advice_of(l, o), o->owner, o->use, o->note ? "; " : "", o->note ? o->note : "");
         rename_to(l, f, s, o->use, 0);
         break;
     case ENV_DECLARED:
@@ -156,9 +151,8 @@ static int is_torch_name(struct lint *l, const struct lint_setting *s)
     const struct env_other *o = env_other_find(arena_printf(l->arena, "TORCH_%s", s->name));
     if (!o)
         return 0;
-    struct lint_finding *f =
-        lint_find(l, NT_FORMER_NAME, s, arena_printf(l->arena, "NCCL never read it; %s reads %s.", o->owner, o->name),
-                  arena_printf(l->arena, "Use %s.", o->name));
+    struct lint_finding *f = lint_find(l, NT_FORMER_NAME, s, "NCCL never read it; %s reads %s.",
+                                       arena_printf(l->arena, "Use %s.", o->name), o->owner, o->name);
     rename_to(l, f, s, o->name, 1);
     return 1;
 }
@@ -208,9 +202,8 @@ static int is_misspelt_other(struct lint *l, const struct lint_setting *s)
     const struct env_other *near = s->how == LINT_ASSIGNED ? NULL : env_nearest_other(s->name);
     if (!near)
         return 0;
-    lint_find(l, NT_MISSPELT_VARIABLE, s,
-              arena_printf(l->arena, "%c%s does not read this name.", near->owner[0], near->owner + 1),
-              arena_printf(l->arena, "Probably %s is meant.", near->name));
+    lint_find(l, NT_MISSPELT_VARIABLE, s, "%c%s does not read this name.",
+              arena_printf(l->arena, "Probably %s is meant.", near->name), near->owner[0], near->owner + 1);
     return 1;
 }
 

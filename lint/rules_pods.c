@@ -105,7 +105,7 @@ static void find_lack(const struct pods *p, const struct container *c, enum lint
     at->name = arena_strdup(p->l->arena, text_of(c->gpus));
     at->how = LINT_DECLARED;
     at->name_at = lint_at(p->v, offset < p->v->to ? offset : p->v->to);
-    lint_find(p->l, rule, at, says, advice);
+    lint_find(p->l, rule, at, "%s", advice, says);
 }
 
 static void judge_container(struct pods *p, struct container *c)

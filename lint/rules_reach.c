@@ -78,11 +78,10 @@ static void judge_launch(struct lint *l, const struct lint_text *t, const struct
         names = arena_printf(l->arena, "%s and %zu more", names, n - MOST_NAMED);
     long line, column;
     lint_place(t, c->at, &line, &column);
-    lint_find(l, losses[c->launcher].rule, first,
-              arena_printf(l->arena, "%s: the launch in line %ld%s%s leaves %s.", losses[c->launcher].says, line,
-                           first->text != t ? " of " : "", first->text != t ? t->name : "",
-                           n > 1 ? arena_printf(l->arena, "out this and %zu more", n - 1) : "it out"),
-              arena_printf(l->arena, losses[c->launcher].advice, names));
+    lint_find(l, losses[c->launcher].rule, first, "%s: the launch in line %ld%s%s leaves %s.",
+              arena_printf(l->arena, losses[c->launcher].advice, names), losses[c->launcher].says, line,
+              first->text != t ? " of " : "", first->text != t ? t->doc.name : "",
+              n > 1 ? arena_printf(l->arena, "out this and %zu more", n - 1) : "it out");
 }
 
 long lint_behind_launch(const struct lint_setting *s)
@@ -161,9 +160,8 @@ static void check_after_launch(struct lint *l, const struct lint_setting *s)
 {
     const long line = lint_behind_launch(s);
     if (line)
-        lint_find(l, NT_SET_AFTER_LAUNCH, s,
-                  arena_printf(l->arena, "The launch is in line %ld, and nothing starts after this line.", line),
-                  "Move it before the launch.");
+        lint_find(l, NT_SET_AFTER_LAUNCH, s, "The launch is in line %ld, and nothing starts after this line.",
+                  "Move it before the launch.", line);
 }
 
 /* ---- lost on the way --------------------------------------------------------------------------------------------- */
@@ -201,7 +199,8 @@ static int is_within(const struct lint_branch *b, const struct lint_branch *of)
 
 static int may_be_set_again(const struct lint_setting *s)
 {
-    return s->value && !word_in("python|lua|markdown|conf|hcl|make", WORD_IS, s->text->kind, strlen(s->text->kind)) &&
+    return s->value &&
+           !word_in("python|lua|markdown|conf|hcl|make", WORD_IS, s->text->doc.kind, strlen(s->text->doc.kind)) &&
            (s->how == LINT_EXPORTED || s->how == LINT_DECLARED || s->how == LINT_COMMAND);
 }
 
@@ -227,12 +226,10 @@ static void check_set_again(struct lint *l, const struct lint_setting *s)
     if (!o)
         return;
     lint_place(o->text, o->name_at, &line, &column);
-    struct lint_finding *f =
-        lint_find(l, NT_SET_AGAIN, s,
-                  arena_printf(l->arena, "Line %ld%s%s %s before any program could read it: this value never counts.",
-                               line, o->text != s->text ? " of " : "", o->text != s->text ? o->text->name : "",
-                               o->how == LINT_UNSET ? "takes it away" : "sets it again"),
-                  "Remove one of the two.");
+    struct lint_finding *f = lint_find(
+        l, NT_SET_AGAIN, s, "Line %ld%s%s %s before any program could read it: this value never counts.",
+        "Remove one of the two.", line, o->text != s->text ? " of " : "", o->text != s->text ? o->text->doc.name : "",
+        o->how == LINT_UNSET ? "takes it away" : "sets it again");
     f->fix = s->line_bytes ? LINT_FIX_LINE : LINT_FIX_NONE;
     f->changes = 1; /* which of the two is meant? */
 }
@@ -250,9 +247,8 @@ static void check_file_unused(struct lint *l, const struct lint_setting *s)
     const char *slash = strrchr(file, '/');
     if (l->settings[i] != s || strstr(s->text->data + s->body->end, slash ? slash + 1 : file))
         return;
-    lint_find(l, NT_FILE_NEVER_RUN, s,
-              arena_printf(l->arena, "It is written to %s, which nothing below runs or sources.", file),
-              "Let the launcher run that script, or set it here.");
+    lint_find(l, NT_FILE_NEVER_RUN, s, "It is written to %s, which nothing below runs or sources.",
+              "Let the launcher run that script, or set it here.", file);
 }
 
 void lint_check_reach(struct lint *l, const struct lint_setting *s)
@@ -266,9 +262,8 @@ void lint_check_reach(struct lint *l, const struct lint_setting *s)
     for (size_t i = 0; s == l->settings[first] && i < t->nlaunches && i < MOST_LAUNCHES; i++)
         judge_launch(l, t, t->launches[i]);
     if (lint_is_uncalled(s))
-        lint_find(l, NT_NEVER_CALLED, s,
-                  arena_printf(l->arena, "No other line names the function %s, which sets it.", s->function->name),
-                  "Call the function before the launch, or remove it.");
+        lint_find(l, NT_NEVER_CALLED, s, "No other line names the function %s, which sets it.",
+                  "Call the function before the launch, or remove it.", s->function->name);
     if (s->how == LINT_SUBSHELL)
         lint_find(l, NT_SHELL_ENDS, s, "The shell that exports it ends at once, and the variable with it.",
                   "Export it in the script itself, or start the program in the same -c text.");

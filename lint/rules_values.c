@@ -8,11 +8,8 @@
 
 static struct lint_finding *fix_value(struct lint_finding *f, const char *replacement)
 {
-    if (replacement) {
-        f->fix = LINT_FIX_VALUE;
-        f->replacement = replacement;
-        f->changes = 1;
-    }
+    if (replacement)
+        lint_correct(f, LINT_FIX_VALUE, replacement);
     return f;
 }
 
@@ -40,24 +37,24 @@ static int is_one_of(const char *s, const char *words)
 
 static void find_word_as_number(struct lint *l, const struct lint_setting *s)
 {
-    const int yes = is_one_of(s->value, "true|yes|on|enable|enabled|t|y");
+    const int no = is_one_of(s->value, "false|no|off|disable|disabled|f|n|none"),
+              yes = is_one_of(s->value, "true|yes|on|enable|enabled|t|y"),
+              disables = strstr(s->name, "_DISABLE") != NULL;
     char usual[ENV_VALUE];
-    int has_default = env_default_at(s->var, l->high, usual);
-    const char *says =
-        arena_printf(l->arena, "NCCL reads a number here, finds none in \"%.40s\" and uses 0.", s->value);
-    if (is_one_of(s->value, "false|no|off|disable|disabled|f|n|none")) {
-        keep_effect(fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 0, which has the same effect."), "0"));
-    } else if (yes && strstr(s->name, "_DISABLE")) { /* which of both jobs can do without? */
-        lint_find(l, NT_WORD_AS_NUMBER, s, says,
-                  "What it would switch off is on today, and stays on without the line. Write 1 to switch it off.");
-    } else if (yes) {
-        fix_value(lint_find(l, NT_WORD_AS_NUMBER, s, says, "Write 1."), "1");
-    } else {
-        lint_find(l, NT_WORD_AS_NUMBER, s, says,
-                  has_default && strcmp(usual, "unset") != 0
-                      ? arena_printf(l->arena, "Write a number, or leave it unset for NCCL's default (%s).", usual)
-                      : "Write a number, or leave it unset for NCCL's default.");
-    }
+    const char *advice =
+        no ? "Write 0, which has the same effect."
+        : yes && disables
+            ? "What it would switch off is on today, and stays on without the line. Write 1 to switch it off."
+        : yes ? "Write 1."
+        : env_default_at(s->var, l->high, usual) && strcmp(usual, "unset") != 0
+            ? arena_printf(l->arena, "Write a number, or leave it unset for NCCL's default (%s).", usual)
+            : "Write a number, or leave it unset for NCCL's default.";
+    struct lint_finding *f = lint_find(
+        l, NT_WORD_AS_NUMBER, s, "NCCL reads a number here, finds none in \"%.40s\" and uses 0.", advice, s->value);
+    if (no)
+        keep_effect(fix_value(f, "0"));
+    else if (yes && !disables) /* else: which of both can jobs do without? */
+        fix_value(f, "1");
 }
 
 static void find_trailing_text(struct lint *l, const struct lint_setting *s, int64_t value)
@@ -70,9 +67,8 @@ static void find_trailing_text(struct lint *l, const struct lint_setting *s, int
         (!rest[1] || !strcasecmp(rest + 1, "b") || !strcasecmp(rest + 1, "i") || !strcasecmp(rest + 1, "ib")))
         right = arena_printf(l->arena, "%lld", (long long)value << 10 * (unit - units + 1));
     struct lint_finding *f =
-        lint_find(l, NT_TRAILING_TEXT, s,
-                  arena_printf(l->arena, "NCCL stops reading at \"%.20s\": the value is %lld.", rest, (long long)value),
-                  right ? arena_printf(l->arena, "Write %s.", right) : "Write a plain number.");
+        lint_find(l, NT_TRAILING_TEXT, s, "NCCL stops reading at \"%.20s\": the value is %lld.",
+                  right ? arena_printf(l->arena, "Write %s.", right) : "Write a plain number.", rest, (long long)value);
     fix_value(f, right);
 }
 
@@ -89,10 +85,8 @@ static void check_number(struct lint *l, const struct lint_setting *s)
         break;
     case ENV_NUMBER_OCTAL:
         digits = s->value + strspn(s->value, " \t0");
-        fix_value(lint_find(l, NT_LEADING_ZERO, s,
-                            arena_printf(l->arena, "A number that begins with 0 is octal to NCCL: \"%.40s\" is %lld.",
-                                         s->value, (long long)value),
-                            "Write it without the leading 0."),
+        fix_value(lint_find(l, NT_LEADING_ZERO, s, "A number that begins with 0 is octal to NCCL: \"%.40s\" is %lld.",
+                            "Write it without the leading 0.", s->value, (long long)value),
                   strspn(digits, "0123456789") == strlen(digits) ? digits : NULL);
         break;
     case ENV_NUMBER_RANGE:
@@ -108,22 +102,6 @@ static void check_number(struct lint *l, const struct lint_setting *s)
 /* ---- NCCL_ALGO and NCCL_PROTO ------------------------------------------------------------------------------------ */
 
 enum { BY_COLLECTIVE = 22403 };
-
-static const char *const coll_names[COLL_COUNT] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
-
-/* "Broadcast, Reduce and AllGather" for the bits in `colls`. */
-static const char *list_collectives(struct lint *l, unsigned colls)
-{
-    const char *text = "";
-    for (int c = 0; c < COLL_COUNT; c++)
-        if (colls & 1u << c)
-            text = arena_printf(l->arena, "%s%s%s", text,
-                                !*text             ? ""
-                                : colls >> (c + 1) ? ", "
-                                                   : " and ",
-                                coll_names[c]);
-    return text;
-}
 
 /* A list without the words that NCCL does not know; NULL: none would be left, or it is a choice by collective. */
 static const char *known_words(struct lint *l, const struct lint_setting *s)
@@ -149,13 +127,12 @@ static void find_unknown_choice(struct lint *l, const struct lint_setting *s, co
     const char *is = c->unknown_is_function ? "no collective" : "unknown";
     struct lint_finding *f =
         lint_find(l, NT_UNKNOWN_ALGORITHM, s,
-                  arena_printf(l->arena,
-                               "\"%.*s\" is %s to NCCL: from 2.24.3 on communicator creation fails with invalid usage, "
-                               "earlier releases skip the word.",
-                               (int)(c->unknown_length < 40 ? c->unknown_length : 40), c->unknown, is),
+                  "\"%.*s\" is %s to NCCL: from 2.24.3 on communicator creation fails with invalid usage, "
+                  "earlier releases skip the word.",
                   s->var->grammar == ENV_G_ALGO
                       ? "Choose from Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree and PAT, without blanks."
-                      : "Choose from LL, LL128 and Simple, without blanks.");
+                      : "Choose from LL, LL128 and Simple, without blanks.",
+                  (int)(c->unknown_length < 40 ? c->unknown_length : 40), c->unknown, is);
     fix_value(f, known_words(l, s));
     if (l->high < BY_COLLECTIVE) {
         f->severity = FINDING_WARNING;
@@ -169,13 +146,12 @@ static void find_nothing_left(struct lint *l, const struct lint_setting *s, unsi
     int only_allreduce = !(colls & 1u << COLL_ALLREDUCE) && s->value[0] != '^' && !strchr(s->value, ':');
     const char *before = !algo ? "" : lint_holds(l, 0, BY_COLLECTIVE - 1) == LINT_NONE ? "" : "; before, Ring stood in";
     struct lint_finding *f = lint_find(
-        l, NT_NOTHING_LEFT, s,
-        arena_printf(l->arena, "From 2.24.3 on this leaves nothing for %s: such a call fails with invalid usage%s.",
-                     list_collectives(l, colls), before),
+        l, NT_NOTHING_LEFT, s, "From 2.24.3 on this leaves nothing for %s: such a call fails with invalid usage%s.",
         !algo ? "Leave a protocol for every collective."
         : only_allreduce
             ? arena_printf(l->arena, "Name the collective (NCCL_ALGO=allreduce:%s), or add Ring.", s->value)
-            : "Leave Ring in, or name the collectives that are meant.");
+            : "Leave Ring in, or name the collectives that are meant.",
+        lint_collectives(l, colls), before);
     if (l->low < BY_COLLECTIVE)
         f->severity = only_allreduce && lint_is_experiment(s) ? FINDING_NOTE : FINDING_WARNING;
     if (only_allreduce && l->low >= BY_COLLECTIVE)
@@ -229,10 +205,9 @@ static void check_repeated(struct lint *l, const struct lint_setting *s, const s
         for (int k = 0; k < i; k++)
             if (d->list[i].length && d->list[i].length == d->list[k].length && d->list[i].port == d->list[k].port &&
                 !memcmp(d->list[i].name, d->list[k].name, d->list[i].length)) {
-                lint_find(l, NT_DEVICE_LIST, s,
-                          arena_printf(l->arena, "\"%.*s\" is twice in the list; NCCL uses the device once.",
-                                       (int)d->list[i].length, d->list[i].name),
-                          "Name the intended device, or remove the second one.")
+                lint_find(l, NT_DEVICE_LIST, s, "\"%.*s\" is twice in the list; NCCL uses the device once.",
+                          "Name the intended device, or remove the second one.", (int)d->list[i].length,
+                          d->list[i].name)
                     ->severity = FINDING_WARNING;
                 return;
             }
@@ -260,18 +235,15 @@ static void check_device_kind(struct lint *l, const struct lint_setting *s, cons
         }
         if (!word_in(hca ? interfaces : verbs, WORD_BEGINS, d->list[i].name, n))
             continue;
-        lint_find(
-            l, NT_DEVICE_KIND, s,
-            arena_printf(
-                l->arena,
-                hca ? "\"%.*s\" is a network interface's name; this list takes verbs devices, as printed by "
-                      "ibv_devices."
-                    : "\"%.*s\" is a verbs device's name; this list takes network interfaces, as printed by ip link.",
-                (int)d->list[i].length, d->list[i].name),
-            hca && !memcmp(d->list[i].name, "hsn", 3)
-                ? "Remove it: Slingshot has no verbs devices, a plugin such as aws-ofi-nccl serves it."
-            : hca ? "Write the verbs name, such as mlx5_0."
-                  : "Write the interface's name, such as eth0.");
+        lint_find(l, NT_DEVICE_KIND, s,
+                  hca ? "\"%.*s\" is a network interface's name; this list takes verbs devices, as printed by "
+                        "ibv_devices."
+                      : "\"%.*s\" is a verbs device's name; this list takes network interfaces, as printed by ip link.",
+                  hca && !memcmp(d->list[i].name, "hsn", 3)
+                      ? "Remove it: Slingshot has no verbs devices, a plugin such as aws-ofi-nccl serves it."
+                  : hca ? "Write the verbs name, such as mlx5_0."
+                        : "Write the interface's name, such as eth0.",
+                  (int)d->list[i].length, d->list[i].name);
         return;
     }
 }
@@ -343,9 +315,10 @@ static void check_devices(struct lint *l, const struct lint_setting *s)
                                 (int)d.list[i].length, d.list[i].name);
     }
     if (says)
-        fix_value(lint_find(l, NT_DEVICE_LIST, s, says,
+        fix_value(lint_find(l, NT_DEVICE_LIST, s, "%s",
                             right ? arena_printf(l->arena, "Write %s.", right)
-                                  : "Write [^][=]name,name without blanks; the prefix applies to the whole list."),
+                                  : "Write [^][=]name,name without blanks; the prefix applies to the whole list.",
+                            says),
                   right);
     else {
         check_repeated(l, s, &d);
@@ -362,11 +335,9 @@ static void check_level(struct lint *l, const struct lint_setting *s)
         return;
     if (level) {
         if (isdigit((unsigned char)s->value[0]))
-            keep_effect(fix_value(
-                lint_find(l, NT_UNKNOWN_LEVEL, s,
-                          arena_printf(l->arena, "The digit is an old form: %.10s means %s.", s->value, level),
-                          arena_printf(l->arena, "Write %s.", level)),
-                level));
+            keep_effect(fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s, "The digit is an old form: %.10s means %s.",
+                                            arena_printf(l->arena, "Write %s.", level), s->value, level),
+                                  level));
         else if (!env_parse_level(s->value, l->low) && l->options.nccl_low)
             lint_find(l, NT_UNKNOWN_LEVEL, s, "Some of the judged releases do not know this distance and ignore it.",
                       "Choose an older name: LOC, NVL, PIX, PXB, PHB, SYS.")
@@ -376,11 +347,10 @@ static void check_level(struct lint *l, const struct lint_setting *s)
     const char *upper = upper_case(l, s->value);
     const int nvlink = !strcmp(upper, "NVLINK") && !strcmp(s->var->name, "NCCL_P2P_LEVEL");
     const char *right = nvlink ? "NVL" : env_parse_level(upper, l->high);
-    fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s,
-                        arena_printf(l->arena, "NCCL knows no distance \"%.40s\" (case counts) and ignores the line.",
-                                     s->value),
+    fix_value(lint_find(l, NT_UNKNOWN_LEVEL, s, "NCCL knows no distance \"%.40s\" (case counts) and ignores the line.",
                         right ? arena_printf(l->arena, "Write %s.", right)
-                              : "Write one of LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS."),
+                              : "Write one of LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS.",
+                        s->value),
               right);
 }
 
@@ -389,13 +359,12 @@ static void check_merge_level(struct lint *l, const struct lint_setting *s)
     if (env_parse_merge_level(s->value))
         return;
     const char *right = env_parse_merge_level(upper_case(l, s->value));
-    fix_value(
-        lint_find(l, NT_UNKNOWN_MERGE_LEVEL, s,
-                  arena_printf(l->arena, "NCCL knows no level \"%.40s\" (case counts) and uses LOC: nothing is merged.",
-                               s->value),
-                  right ? arena_printf(l->arena, "Write %s.", right)
-                        : "Write one of LOC, PORT, PIX, PXB, P2C, PXN, PHB, SYS."),
-        right);
+    fix_value(lint_find(l, NT_UNKNOWN_MERGE_LEVEL, s,
+                        "NCCL knows no level \"%.40s\" (case counts) and uses LOC: nothing is merged.",
+                        right ? arena_printf(l->arena, "Write %s.", right)
+                              : "Write one of LOC, PORT, PIX, PXB, P2C, PXN, PHB, SYS.",
+                        s->value),
+              right);
 }
 
 static void check_family(struct lint *l, const struct lint_setting *s)
@@ -426,10 +395,8 @@ static void check_debug(struct lint *l, const struct lint_setting *s)
 {
     if (!env_parse_debug(s->value))
         fix_value(lint_find(l, NT_UNKNOWN_DEBUG_LEVEL, s,
-                            arena_printf(l->arena,
-                                         "NCCL has no log level \"%.40s\" and logs nothing at all, warnings included.",
-                                         s->value),
-                            "Write WARN, or VERSION, INFO or TRACE while debugging."),
+                            "NCCL has no log level \"%.40s\" and logs nothing at all, warnings included.",
+                            "Write WARN, or VERSION, INFO or TRACE while debugging.", s->value),
                   strncasecmp(s->value, "warn", 4) ? NULL : "WARN");
 }
 
@@ -440,11 +407,10 @@ static void check_subsys(struct lint *l, const struct lint_setting *s)
     if (word)
         lint_find(
             l, NT_UNKNOWN_SUBSYSTEM, s,
-            arena_printf(l->arena,
-                         "\"%.*s\" is not a subsystem: from 2.30.7 on the whole list is dropped, earlier the word.",
-                         (int)(length < 40 ? length : 40), word),
+            "\"%.*s\" is not a subsystem: from 2.30.7 on the whole list is dropped, earlier the word.",
             "Choose from INIT, COLL, P2P, SHM, NET, GRAPH, TUNING, ENV, ALLOC, CALL, PROXY, NVLS, BOOTSTRAP, REG, "
-            "PROFILE, RAS, ALL.");
+            "PROFILE, RAS, ALL.",
+            (int)(length < 40 ? length : 40), word);
 }
 
 static void check_groups(struct lint *l, const struct lint_setting *s)
@@ -454,54 +420,43 @@ static void check_groups(struct lint *l, const struct lint_setting *s)
                   "Write dev,dev;dev,dev with at least one name in each group.");
 }
 
+static void check_cta_policy(struct lint *l, const struct lint_setting *s)
+{
+    if (!env_parse_cta_policy(s->value, l->high))
+        lint_find(l, NT_UNKNOWN_POLICY, s, "This release does not know the policy.",
+                  "Write 0, 1 or 2; from 2.29.2 on also DEFAULT, EFFICIENCY or ZERO, joined by '|'.");
+    else if (!env_parse_cta_policy(s->value, l->low) && isalpha((unsigned char)s->value[0]))
+        lint_find(l, NT_UNKNOWN_POLICY, s, "Names are read from 2.29.2 on; before, the word counts as 0.",
+                  "Write 0, 1 or 2 for older releases.")
+            ->severity = FINDING_WARNING;
+}
+
+static void check_netdevs(struct lint *l, const struct lint_setting *s)
+{
+    if (!env_parse_netdevs(s->value))
+        lint_find(l, NT_UNKNOWN_POLICY, s, "NCCL knows no such policy and uses AUTO.", "Write AUTO, ALL or MAX:n.");
+}
+
+/* Of settings that take one of these words; the first row that a value is none of counts. */
+static const struct {
+    enum env_grammar grammar;
+    const char *words, *says, *advice;
+} policies[] = {
+    {ENV_G_MERGE_POLICY, "ALL|RAIL", "NCCL knows no such policy and uses ALL.", "Write ALL or RAIL."},
+    {ENV_G_LAUNCH, "PARALLEL|GROUP", "Anything but GROUP means PARALLEL, the default.", "Remove the line."},
+    {ENV_G_LAUNCH, "PARALLEL", "GROUP is deprecated since 2.9.", "Remove the line; PARALLEL is the default."},
+    {ENV_G_CHECK_MODE, "DEFAULT|DEBUG_LOCAL|DEBUG_GLOBAL", "NCCL knows no such mode and keeps its default.",
+     "Write DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL."},
+};
+
 static void check_policy(struct lint *l, const struct lint_setting *s)
 {
-    const char *says = NULL, *advice = NULL;
-    enum finding_severity severity = FINDING_ERROR;
-    switch (s->var->grammar) {
-    case ENV_G_CTA_POLICY:
-        if (!env_parse_cta_policy(s->value, l->high)) {
-            says = "This release does not know the policy.";
-            advice = "Write 0, 1 or 2; from 2.29.2 on also DEFAULT, EFFICIENCY or ZERO, joined by '|'.";
-        } else if (!env_parse_cta_policy(s->value, l->low) && isalpha((unsigned char)s->value[0])) {
-            says = "Names are read from 2.29.2 on; before, the word counts as 0.";
-            advice = "Write 0, 1 or 2 for older releases.";
-            severity = FINDING_WARNING;
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        if (policies[i].grammar == s->var->grammar && !is_one_of(s->value, policies[i].words)) {
+            struct lint_finding *f = lint_find(l, NT_UNKNOWN_POLICY, s, "%s", policies[i].advice, policies[i].says);
+            f->severity = s->var->grammar == ENV_G_LAUNCH ? FINDING_WARNING : FINDING_ERROR;
+            return;
         }
-        break;
-    case ENV_G_NETDEVS:
-        if (!env_parse_netdevs(s->value)) {
-            says = "NCCL knows no such policy and uses AUTO.";
-            advice = "Write AUTO, ALL or MAX:n.";
-        }
-        break;
-    case ENV_G_MERGE_POLICY:
-        if (!is_one_of(s->value, "ALL|RAIL")) {
-            says = "NCCL knows no such policy and uses ALL.";
-            advice = "Write ALL or RAIL.";
-        }
-        break;
-    case ENV_G_LAUNCH:
-        if (!is_one_of(s->value, "PARALLEL|GROUP")) {
-            says = "Anything but GROUP means PARALLEL, the default.";
-            advice = "Remove the line.";
-        } else if (!strcasecmp(s->value, "GROUP")) {
-            says = "GROUP is deprecated since 2.9.";
-            advice = "Remove the line; PARALLEL is the default.";
-        }
-        severity = FINDING_WARNING;
-        break;
-    case ENV_G_CHECK_MODE:
-        if (!is_one_of(s->value, "DEFAULT|DEBUG_LOCAL|DEBUG_GLOBAL")) {
-            says = "NCCL knows no such mode and keeps its default.";
-            advice = "Write DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL.";
-        }
-        break;
-    default:
-        break;
-    }
-    if (says)
-        lint_find(l, NT_UNKNOWN_POLICY, s, says, advice)->severity = severity;
 }
 
 static void check_tilde(struct lint *l, const struct lint_setting *s)
@@ -513,16 +468,16 @@ static void check_tilde(struct lint *l, const struct lint_setting *s)
 
 void lint_check_values(struct lint *l, const struct lint_setting *s)
 {
-    static void (*const checks[])(struct lint *, const struct lint_setting *) = {
-        [ENV_G_INT] = check_number,     [ENV_G_FLAG] = check_number,
-        [ENV_G_HCA] = check_devices,    [ENV_G_IFNAME] = check_devices,
-        [ENV_G_ALGO] = check_choice,    [ENV_G_PROTO] = check_choice,
-        [ENV_G_LEVEL] = check_level,    [ENV_G_MERGE_LEVEL] = check_merge_level,
-        [ENV_G_GROUPS] = check_groups,  [ENV_G_FAMILY] = check_family,
-        [ENV_G_CIDR] = check_range,     [ENV_G_DEBUG] = check_debug,
-        [ENV_G_SUBSYS] = check_subsys,  [ENV_G_CTA_POLICY] = check_policy,
-        [ENV_G_NETDEVS] = check_policy, [ENV_G_MERGE_POLICY] = check_policy,
-        [ENV_G_LAUNCH] = check_policy,  [ENV_G_CHECK_MODE] = check_policy,
+    static lint_check_fn *const checks[] = {
+        [ENV_G_INT] = check_number,      [ENV_G_FLAG] = check_number,
+        [ENV_G_HCA] = check_devices,     [ENV_G_IFNAME] = check_devices,
+        [ENV_G_ALGO] = check_choice,     [ENV_G_PROTO] = check_choice,
+        [ENV_G_LEVEL] = check_level,     [ENV_G_MERGE_LEVEL] = check_merge_level,
+        [ENV_G_GROUPS] = check_groups,   [ENV_G_FAMILY] = check_family,
+        [ENV_G_CIDR] = check_range,      [ENV_G_DEBUG] = check_debug,
+        [ENV_G_SUBSYS] = check_subsys,   [ENV_G_CTA_POLICY] = check_cta_policy,
+        [ENV_G_NETDEVS] = check_netdevs, [ENV_G_MERGE_POLICY] = check_policy,
+        [ENV_G_LAUNCH] = check_policy,   [ENV_G_CHECK_MODE] = check_policy,
         [ENV_G_WORD_BOOL] = NULL,
     };
     if (!s->value || !s->value[0] || !s->var || s->var->last || s->not_exported)

@@ -16,12 +16,7 @@ size_t shell_length(const struct shell *sh, int i)
     return sh->words[i].end - sh->words[i].at;
 }
 
-int shell_is(const struct shell *sh, int i, const char *word)
-{
-    return i < sh->nwords && shell_length(sh, i) == strlen(word) && !memcmp(shell_raw(sh, i), word, strlen(word));
-}
-
-int shell_is_one_of(const struct shell *sh, int i, const char *list)
+int shell_is(const struct shell *sh, int i, const char *list)
 {
     return i < sh->nwords && word_in(list, WORD_IS, shell_raw(sh, i), shell_length(sh, i));
 }
@@ -86,7 +81,7 @@ void shell_export_name(struct shell *sh, size_t at, size_t bytes)
     for (size_t k = sh->v->t->first; k < sh->l->nsettings; k++) {
         struct lint_setting *s = sh->l->settings[k];
         if (s->how == LINT_ASSIGNED && strlen(s->name) == bytes && !memcmp(s->name, sh->s + at, bytes))
-            s->how = sh->how;
+            s->how = sh->v->how;
         if (strlen(s->name) == bytes && !memcmp(s->name, sh->s + at, bytes))
             return;
     }
@@ -109,7 +104,7 @@ void shell_script(struct shell *sh, int i, const char *name, int group)
     struct lint_view v = {sh->v->t, sh->s, at + 1, end - 1, sh->v->map};
     if (quote == '"' && memmem(sh->s + at, end - at, "\\\"", 2))
         v = lint_unescape(sh->l, &v, at + 1, end - 1, LINT_ESCAPES);
-    sh->l->read_inner(sh->l, &v, name, group, sh->how);
+    sh->l->read_inner(sh->l, &v, name, group, sh->v->how);
     lint_end_shell(sh->l, v.t, before, group);
 }
 
@@ -131,16 +126,11 @@ void shell_written(struct shell *sh, const struct lint_view *v, const struct she
 {
     struct lint_body *body = ARENA_NEW(sh->l->arena, struct lint_body);
     const struct lint_body *outer = sh->l->body;
-    size_t at = target->at, end = target->end;
-    while (at < end && strchr("\"'", sh->s[at]))
-        at++;
-    while (end > at && strchr("\"'", sh->s[end - 1]))
-        end--;
-    body->file = arena_strndup(sh->l->arena, sh->s + at, end - at);
+    body->file = lint_file_word(sh->l, sh->s, target->at, target->end);
     body->end = lint_at(v, v->to);
-    const char *name = word_in("GITHUB_ENV|/environment", WORD_OCCURS, body->file, end - at) ? "x.env"
-                       : strstr(body->file, "nccl.conf")                                     ? "nccl.conf"
-                                                                                             : body->file;
+    const char *name = strstr(body->file, "GITHUB_ENV") || strstr(body->file, "/environment") ? "x.env"
+                       : strstr(body->file, "nccl.conf")                                      ? "nccl.conf"
+                                                                                              : body->file;
     sh->l->body = body;
     sh->l->read_inner(sh->l, v, name, ++sh->l->groups, LINT_EXPORTED);
     sh->l->body = outer;
@@ -150,7 +140,7 @@ void shell_print(struct shell *sh, int i)
 {
     int escapes = shell_is(sh, i, "printf");
     for (i++; i < sh->nwords && shell_raw(sh, i)[0] == '-'; i++)
-        escapes |= shell_is(sh, i, "-e") || shell_is(sh, i, "-ne");
+        escapes |= shell_is(sh, i, "-e|-ne");
     if (i >= sh->nwords)
         return;
     size_t from = sh->words[i].at, to = sh->words[sh->nwords - 1].end;

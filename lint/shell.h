@@ -2,15 +2,12 @@
  * options by which programs take variables and what starts ranks; shell.c is what all of them need. */
 #pragma once
 
-#include "core/tokens.h"
 #include "lint/lint_internal.h"
 
 #define MOST_WORDS     512 /* of one command; what follows is not looked at */
 #define MOST_BODIES    16  /* here-documents that one line opens */
 #define MOST_SUBSHELLS 8
 #define MOST_NESTED    16 /* braces, and conditions of && and ||, inside one another */
-
-enum shell_dialect { SHELL_SH, SHELL_CSH };
 
 struct shell_body {
     size_t at, end;           /* its end mark */
@@ -34,10 +31,8 @@ struct shell {
     struct lint *l;
     const struct lint_view *v;
     const char *s; /* v->s */
-    enum shell_dialect dialect;
-    int base_group;    /* what an export belongs to */
-    int all_exported;  /* set -a, or an env file */
-    enum lint_how how; /* of an export: LINT_EXPORTED, or LINT_LAYER inside a RUN */
+    int is_csh;
+    int all_exported; /* set -a, or an env file */
     struct shell_word words[MOST_WORDS];
     int nwords;
     struct shell_word target; /* the file that the command's output goes to; end 0: none */
@@ -59,9 +54,8 @@ struct shell {
 
 const char *shell_raw(const struct shell *sh, int i);
 size_t shell_length(const struct shell *sh, int i);
-int shell_is(const struct shell *sh, int i, const char *word);
 /* Whether the word is one of "one|another"; or is without the path in front of a program's name. */
-int shell_is_one_of(const struct shell *sh, int i, const char *list);
+int shell_is(const struct shell *sh, int i, const char *list);
 int shell_runs(const struct shell *sh, int i, const char *list);
 /* Length of NAME when the word is NAME=… (or NAME+=…), else 0. */
 size_t shell_assignment(const struct shell *sh, int i);
@@ -107,7 +101,7 @@ void shell_define(struct shell *sh, size_t at, size_t end);
 int shell_option(struct shell *sh, int i, int group);
 
 /* NAME=value,NAME=value as --export takes it, in bytes [at, end); `mark` stands between the entries. */
-void shell_list(struct shell *sh, size_t at, size_t end, char mark, enum lint_how how, int group);
+void shell_list(struct shell *sh, size_t at, size_t end, const char *mark, enum lint_how how, int group);
 
 /* Notes what starts ranks, or reads what runs elsewhere: the command begins at word i. 1: nothing of it is left to
  * read. */

@@ -37,7 +37,7 @@ static void find_no_assignment(struct shell *sh, int i, const char *says, const 
         return;
     s->group = ++sh->l->groups;
     s->nothing = 1;
-    lint_find(sh->l, NT_SHELL_BLANKS, s, says, advice);
+    lint_find(sh->l, NT_SHELL_BLANKS, s, "%s", advice, says);
 }
 
 /* Four words are a sentence, and so is a line in quotes. */
@@ -51,17 +51,14 @@ static void find_blanks(struct shell *sh, int name, size_t bytes)
     struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[name].at, bytes, LINT_ASSIGNED);
     if (!s)
         return;
-    s->group = sh->base_group;
     struct lint_finding *f =
         lint_find(sh->l, NT_SHELL_BLANKS, s, "A shell allows no blanks around '=': this does not set the variable.",
                   "Write NAME=value without blanks.");
     const struct shell_word *word = &sh->words[name], *equals = word + 1;
     if (!sh->v->map && word->at + bytes == word->end && name + 2 < sh->nwords && equals->end == equals->at + 1 &&
         sh->s[equals->at] == '=') {
-        f->fix = LINT_FIX_NAME; /* up to the value */
-        f->replacement = arena_printf(sh->l->arena, "%s=", s->name);
+        lint_correct(f, LINT_FIX_NAME, arena_printf(sh->l->arena, "%s=", s->name)); /* up to the value */
         f->behind = word[2].at - word->end;
-        f->changes = 1;
     }
 }
 
@@ -75,7 +72,7 @@ static void read_held(struct shell *sh, int k)
         env_var_find(arena_strndup(sh->l->arena, shell_raw(sh, k), n)))
         return;
     if (n == 26 && !memcmp(shell_raw(sh, k), "OMPI_MCA_mca_base_env_list", 26)) {
-        shell_list(sh, at, end, ';', LINT_EXPORTED, sh->base_group);
+        shell_list(sh, at, end, ";", LINT_EXPORTED, sh->v->group);
         return;
     }
     int runs = sh->s[at] == '$' && sh->s[at + 1] == '(';
@@ -118,9 +115,7 @@ static void join_list(struct shell *sh, int i, const struct lint_setting *s, str
     }
     if ((end < sh->v->to && !strchr(" \t\r\n", sh->s[end])) || lint_at(sh->v, end) != from + bytes)
         return;
-    f->fix = LINT_FIX_VALUE;
-    f->changes = 1;
-    f->replacement = joined;
+    lint_correct(f, LINT_FIX_VALUE, joined);
     f->behind = bytes - s->value_bytes;
 }
 
@@ -155,7 +150,7 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
     for (int first = i; i < sh->nwords; i++) {
         size_t n = shell_assignment(sh, i);
         if (n && i == first && i + 1 == sh->nwords) {
-            struct lint_setting *s = shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
+            struct lint_setting *s = shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->v->group);
             read_held(sh, i);
             find_rest_of_list(sh, i, s);
             if (s)
@@ -167,7 +162,7 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
                 !shell_assignment(sh, i + 1))
                 find_blanks(sh, i, n);
             else
-                find_rest_of_list(sh, i, shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group));
+                find_rest_of_list(sh, i, shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->v->group));
         } else if (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '=') {
             find_blanks(sh, i, shell_length(sh, i));
             return;
@@ -194,17 +189,15 @@ static void do_unset(struct shell *sh, int i)
                                "Write unset NAME, or export NAME=value.");
             continue;
         }
-        struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[i].at,
-                                                  lint_name_length(shell_raw(sh, i), shell_length(sh, i)), LINT_UNSET);
-        if (s)
-            s->group = sh->base_group;
+        lint_setting_new(sh->l, sh->v, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
+                         LINT_UNSET);
     }
 }
 
 /* set -a */
 static void do_set(struct shell *sh, int i)
 {
-    if (sh->dialect == SHELL_SH && i + 1 == sh->nwords && !strcmp(sh->v->t->kind, "shell"))
+    if (!sh->is_csh && i + 1 == sh->nwords && !strcmp(sh->v->t->doc.kind, "shell"))
         find_no_assignment(sh, i, "In a shell, set NAME=value sets $1 and no variable.", "Write export NAME=value.");
     for (; i < sh->nwords; i++) {
         const char *s = shell_raw(sh, i);
@@ -222,7 +215,7 @@ static void do_set(struct shell *sh, int i)
 static int lacks_setenv(const struct shell *sh)
 {
     struct lint_text *t = sh->v->t;
-    return sh->dialect == SHELL_SH && !strcmp(t->kind, "shell") && !lint_speaks_of(t, "csh") &&
+    return !sh->is_csh && !strcmp(t->doc.kind, "shell") && !lint_speaks_of(t, "csh") &&
            !lint_speaks_of(t, "setenv()") && !lint_speaks_of(t, "setenv ()") && !lint_speaks_of(t, "function setenv") &&
            (lint_speaks_of(t, "export") || lint_speaks_of(t, "bash"));
 }
@@ -234,7 +227,7 @@ static void do_setenv(struct shell *sh, int i)
                            "Write setenv NAME value.");
     if (i + 1 < sh->nwords) {
         struct lint_setting *s = shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
-                                           sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
+                                           sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->v->group);
         if (s && (s->nothing = lacks_setenv(sh)))
             lint_find(sh->l, NT_SHELL_BLANKS, s, "This shell has no command setenv: the line sets nothing.",
                       "Write export NAME=value.");
@@ -257,7 +250,7 @@ static void do_nothing(struct shell *sh, int i)
         size_t n = lint_name_length(sh->s + at + 2, end - at - 3), value = at + 2 + n;
         value += sh->s[value] == ':';
         if (sh->s[value] == '=')
-            shell_add(sh, at + 2, n, value + 1, end - 1, sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
+            shell_add(sh, at + 2, n, value + 1, end - 1, sh->all_exported ? sh->v->how : LINT_ASSIGNED, sh->v->group);
     }
 }
 
@@ -279,7 +272,7 @@ static int is_talker(const struct shell *sh, int i)
     const size_t n = shell_length(sh, i);
     return (lint_name_length(name, n) == n &&
             word_in("log|info|warn|msg|usage|die|echo|print", WORD_OCCURS, name, n)) ||
-           shell_is_one_of(sh, i, "grep|egrep|sed|awk|perl|find|test|[|[[|make|cmake|pip|git|cat");
+           shell_is(sh, i, "grep|egrep|sed|awk|perl|find|test|[|[[|make|cmake|pip|git|cat");
 }
 
 /* The words of a program that is started: env's assignments, options, scripts in quotes. */
@@ -316,7 +309,7 @@ static void do_declare(struct shell *sh, int i)
 {
     int exported = i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-' &&
                    memchr(shell_raw(sh, i + 1), 'x', shell_length(sh, i + 1));
-    do_export(sh, i + 1, exported || sh->all_exported ? sh->how : LINT_ASSIGNED);
+    do_export(sh, i + 1, exported || sh->all_exported ? sh->v->how : LINT_ASSIGNED);
 }
 
 /* The command that starts at word i, with the assignments in front of it in `group`. */
@@ -325,24 +318,24 @@ static void do_command(struct shell *sh, int i, int group)
     size_t piped = sh->piped, piped_end = sh->piped_end;
     sh->piped = sh->piped_end = 0;
     if (shell_is(sh, i, "export"))
-        do_export(sh, i + 1, sh->how);
+        do_export(sh, i + 1, sh->v->how);
     else if (shell_is(sh, i, "!export")) /* of a notebook: a shell of its own */
         do_export(sh, i + 1, LINT_SUBSHELL);
-    else if (shell_is_one_of(sh, i, "declare|typeset|local|readonly"))
+    else if (shell_is(sh, i, "declare|typeset|local|readonly"))
         do_declare(sh, i);
-    else if (shell_is_one_of(sh, i, "unset|unsetenv"))
+    else if (shell_is(sh, i, "unset|unsetenv"))
         do_unset(sh, i + 1);
     else if (shell_is(sh, i, "set"))
         do_set(sh, i + 1);
-    else if (shell_is_one_of(sh, i, "setenv|pushenv"))
+    else if (shell_is(sh, i, "setenv|pushenv"))
         do_setenv(sh, i + 1);
-    else if (shell_is_one_of(sh, i, ".|source") && i + 1 < sh->nwords) {
+    else if (shell_is(sh, i, ".|source") && i + 1 < sh->nwords) {
         /* of a script that is the whole document */
-        if (sh->l->read_sourced && !sh->l->depth && sh->dialect == SHELL_SH && !strcmp(sh->v->t->kind, "shell"))
+        if (sh->l->read_sourced && !sh->l->depth && !sh->is_csh && !strcmp(sh->v->t->doc.kind, "shell"))
             sh->l->read_sourced(sh->l, sh->v, sh->words[i + 1].at, sh->words[i + 1].end, sh->all_exported);
     } else if (shell_is(sh, i, ":"))
         do_nothing(sh, i + 1);
-    else if (shell_is_one_of(sh, i, "echo|printf"))
+    else if (shell_is(sh, i, "echo|printf"))
         shell_print(sh, i);
     else if (shell_is(sh, i, "tee"))
         shell_tee(sh, i, piped, piped_end);
@@ -363,7 +356,7 @@ int shell_picks_one(const struct shell *sh)
         const size_t n = shell_length(sh, i);
         number |=
             memchr(s, '$', n) && word_in("NODEID|PROCID|RANK|rank", WORD_OCCURS, s, n) && !memmem(s, n, "LOCAL", 5);
-        zero |= shell_is_one_of(sh, i, "0|\"0\"");
+        zero |= shell_is(sh, i, "0|\"0\"");
     }
     return number && zero;
 }
@@ -392,7 +385,7 @@ static void end_arm(struct shell *sh)
 int shell_asks(const struct shell *sh)
 {
     int i = 0;
-    while (shell_is_one_of(sh, i, "if|elif|while|until|then|do|else|!|{"))
+    while (shell_is(sh, i, "if|elif|while|until|then|do|else|!|{"))
         i++;
     return i == sh->nwords || shell_runs(sh, i, "[|[[|test|grep|egrep|command|which|type|hash|true|false|declare");
 }
@@ -438,12 +431,12 @@ static int do_reserved(struct shell *sh)
     for (; i < sh->nwords; i++) {
         if (shell_is(sh, i, "if"))
             shell_begin_branch(sh, shell_picks_one(sh));
-        else if (shell_is_one_of(sh, i, "elif|else"))
+        else if (shell_is(sh, i, "elif|else"))
             shell_next_arm(sh);
-        else if (shell_is_one_of(sh, i, "fi|esac|endif|endsw"))
+        else if (shell_is(sh, i, "fi|esac|endif|endsw"))
             end_arm(sh);
-        else if (sh->dialect == SHELL_SH && shell_is_one_of(sh, i, "while|until")) {
-            int endless = shell_is_one_of(sh, i + 1, "true|:");
+        else if (!sh->is_csh && shell_is(sh, i, "while|until")) {
+            int endless = shell_is(sh, i + 1, "true|:");
             sh->loops = sh->loops << 1 | !endless;
             if (!endless)
                 shell_begin_branch(sh, shell_picks_one(sh));
@@ -451,19 +444,19 @@ static int do_reserved(struct shell *sh)
             if (sh->loops & 1)
                 end_arm(sh);
             sh->loops >>= 1;
-        } else if (sh->dialect == SHELL_SH && shell_is_one_of(sh, i, "{|}"))
+        } else if (!sh->is_csh && shell_is(sh, i, "{|}"))
             do_brace(sh, shell_is(sh, i, "{"));
         else if (shell_is(sh, i, "function") && i + 1 < sh->nwords) {
             i++;
             shell_define(sh, sh->words[i].at, sh->words[i].end);
-        } else if (shell_is_one_of(sh, i, "case|switch"))
+        } else if (shell_is(sh, i, "case|switch"))
             return shell_begin_branch(sh, shell_picks_one(sh)), sh->nwords;
-        else if (shell_is_one_of(sh, i, "for|select|foreach"))
+        else if (shell_is(sh, i, "for|select|foreach"))
             return sh->loops <<= 1, sh->nwords;
         else if (shell_is(sh, i, "sudo")) {
             while (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-')
                 i++;
-        } else if (!shell_is_one_of(sh, i, "then|do|while|until|{|}|!|time|exec|command|nohup|builtin|$"))
+        } else if (!shell_is(sh, i, "then|do|while|until|{|}|!|time|exec|command|nohup|builtin|$"))
             break;
     }
     return i;
@@ -474,7 +467,7 @@ static void do_assignments(struct shell *sh, int first, int end)
     for (int k = first; k < end; k++) {
         read_held(sh, k);
         struct lint_setting *s = shell_pair(sh, sh->words[k].at, sh->words[k].end,
-                                            sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
+                                            sh->all_exported ? sh->v->how : LINT_ASSIGNED, sh->v->group);
         if (s && end - first == 1 && first == 0)
             mark_own_line(sh, s, sh->words[k].at, sh->words[k].end);
     }

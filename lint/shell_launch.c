@@ -8,11 +8,10 @@
 enum form {
     PAIR,       /* NAME=value */
     NAME_VALUE, /* two words */
-    LIST,       /* NAME=value,NAME=value */
+    LIST,       /* NAME=value,NAME: one with a value, and one that is passed on */
     SOME_LIST,  /* the same with apptainer, a pair with everything else */
     SEMICOLONS, /* NAME=value;NAME=value */
     PATHS,      /* a.b.NAME=value,a.env[0].name=NAME,a.env[0].value=value */
-    NAMES,      /* NAME,NAME: passed on */
 };
 static const struct option {
     const char *word; /* "--env" is also "--env=NAME=value" */
@@ -32,12 +31,12 @@ static const struct option {
     {"--update-env-vars", LIST, NULL},
     {"-genv", NAME_VALUE, NULL}, /* Hydra takes a pair, too */
     {"-env", NAME_VALUE, NULL},
-    {"-genvlist", NAMES, NULL},
-    {"-envlist", NAMES, NULL},
+    {"-genvlist", LIST, NULL},
+    {"-envlist", LIST, NULL},
     {"mca_base_env_list", SEMICOLONS, NULL},
     {"--set", PATHS, "helm"},
     {"--set-string", PATHS, "helm"},
-    {"--container-env", NAMES, NULL},
+    {"--container-env", LIST, NULL},
 };
 
 static int runs_before(const struct shell *sh, int i, const char *programs)
@@ -53,25 +52,7 @@ static int belongs_to(const struct shell *sh, const struct option *o, int i)
     return !o->program || runs_before(sh, i, o->program) || shell_raw(sh, 0)[0] == '-'; /* FLAGS=(--set …) */
 }
 
-static void strip_quotes(const char *s, size_t *at, size_t *end)
-{
-    if (*end - *at >= 2 && (s[*at] == '"' || s[*at] == '\'') && s[*end - 1] == s[*at]) {
-        ++*at;
-        --*end;
-    }
-}
-
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
-
-/* The end of a list's entry: a mark outside of quotes. */
-static size_t find_entry_end(const char *s, size_t at, size_t end, char mark)
-{
-    for (char quote = '\0'; at < end && (quote || s[at] != mark); at++) {
-        if (quote ? s[at] == quote : s[at] == '\'' || s[at] == '"')
-            quote = quote ? '\0' : s[at];
-    }
-    return at;
-}
 
 /* An entry without '=' names a variable to pass on, unless it is plainly the rest of a value that held a comma. */
 static void find_cut_value(struct shell *sh, const struct lint_setting *before, size_t at, size_t end)
@@ -82,23 +63,22 @@ static void find_cut_value(struct shell *sh, const struct lint_setting *before, 
         strspn(s + at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >= end - at)
         return;
     lint_find(sh->l, NT_EXPORT_COMMA, before,
-              arena_printf(sh->l->arena,
-                           "The list is cut at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
-                           "the name of a variable.",
-                           before->value, (int)(end - at < 40 ? end - at : 40), s + at),
-              "Export it in the script, put the value into single quotes, or for Helm '\\' in front of each comma.");
+              "The list is cut at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
+              "the name of a variable.",
+              "Export it in the script, put the value into single quotes, or for Helm '\\' in front of each comma.",
+              before->value, (int)(end - at < 40 ? end - at : 40), s + at);
 }
 
-void shell_list(struct shell *sh, size_t at, size_t end, char mark, enum lint_how how, int group)
+void shell_list(struct shell *sh, size_t at, size_t end, const char *mark, enum lint_how how, int group)
 {
     struct lint_setting *before = NULL;
-    strip_quotes(sh->s, &at, &end);
+    lint_unquote(sh->s, &at, &end);
     while (at < end) {
-        size_t stop = find_entry_end(sh->s, at, end, mark);
+        size_t stop = lint_find_mark(sh->s, at, end, mark);
         at += strspn(sh->s + at, " ");
         if (at > stop)
             break;
-        if (mark == ',')
+        if (*mark == ',')
             find_cut_value(sh, before, at, stop);
         before = shell_pair(sh, at, stop, how, group);
         if (!before)
@@ -113,9 +93,9 @@ static void read_paths(struct shell *sh, size_t at, size_t end, int group)
     const char *s = sh->s;
     struct lint_setting *before = NULL;
     size_t name = 0, bytes = 0;
-    strip_quotes(s, &at, &end);
+    lint_unquote(s, &at, &end);
     while (at < end) {
-        size_t stop = find_entry_end(s, at, end, ',');
+        size_t stop = lint_find_mark(s, at, end, ",");
         const char *equals = memchr(s + at, '=', stop - at);
         size_t value = equals ? (size_t)(equals - s) + 1 : stop, last = value > at ? value - 1 : at;
         while (last > at && s[last - 1] != '.')
@@ -146,8 +126,7 @@ static void read_quoted_pair(struct shell *sh, size_t at, size_t end, int group)
     if (!set)
         return;
     set->group = group;
-    if (!memchr(s + value, '$', end - value) && !memchr(s + value, '`', end - value) &&
-        !memchr(s + value, '\\', end - value))
+    if (!memchr(s + value, '`', end - value) && !memchr(s + value, '\\', end - value))
         lint_set_value(sh->l, set, sh->v, NULL, value, end - value);
 }
 
@@ -175,12 +154,11 @@ static int find_pair_in_two(struct shell *sh, int i, size_t at, int group)
     if (!s)
         return 0;
     s->group = group;
-    lint_find(sh->l, NT_PAIR_IN_TWO, s,
+    lint_find(sh->l, NT_PAIR_IN_TWO, s, "%s", "Write NAME=value without blanks.",
               colon ? "Only '=' joins a name and its value here."
                     : arena_printf(sh->l->arena, "The option takes one word: \"%.*s\" is not part of it.",
                                    (int)(shell_length(sh, i + 1) < 40 ? shell_length(sh, i + 1) : 40),
-                                   shell_raw(sh, i + 1)),
-              "Write NAME=value without blanks.");
+                                   shell_raw(sh, i + 1)));
     return 1;
 }
 
@@ -230,7 +208,7 @@ int shell_option(struct shell *sh, int i, int group)
         read_paths(sh, at, w->end, group);
         break;
     case SEMICOLONS:
-        shell_list(sh, at, w->end, ';', LINT_COMMAND, group);
+        shell_list(sh, at, w->end, ";", LINT_COMMAND, group);
         break;
     case PAIR:
         read_pair(sh, at_word, at, w->end, group);
@@ -242,7 +220,7 @@ int shell_option(struct shell *sh, int i, int group)
         }
         __attribute__((fallthrough));
     default:
-        shell_list(sh, at, w->end, ',', LINT_COMMAND, group);
+        shell_list(sh, at, w->end, ",", LINT_COMMAND, group);
         break;
     }
     return at_word;
@@ -264,23 +242,15 @@ static struct lint_launch *new_launch(struct shell *sh, enum lint_launcher launc
     return c;
 }
 
-static void pass_name(struct shell *sh, struct lint_launch *c, size_t at, size_t end)
+/* Names that stand alone or in front of '=', `mark` between them; "": there is but one. */
+static void pass_names(struct shell *sh, struct lint_launch *c, size_t at, size_t end, const char *mark)
 {
-    at += at < end && strchr("\"'", sh->s[at]) ? 1 : 0;
-    size_t n = lint_name_length(sh->s + at, end - at);
-    c->lists = 1;
-    if (n == 0)
-        return;
-    ARENA_ADD(sh->l->arena, c->names, c->nnames) = arena_strndup(sh->l->arena, sh->s + at, n);
-}
-
-static void pass_list(struct shell *sh, struct lint_launch *c, size_t at, size_t end, char mark)
-{
-    while (at < end) {
-        const char *found = memchr(sh->s + at, mark, end - at);
-        size_t stop = found ? (size_t)(found - sh->s) : end;
-        pass_name(sh, c, at, stop);
-        at = stop + 1;
+    lint_unquote(sh->s, &at, &end);
+    for (size_t stop; at < end; at = stop + 1) {
+        stop = lint_find_mark(sh->s, at, end, mark);
+        size_t n = lint_name_length(sh->s + at, stop - at);
+        if (n > 0)
+            ARENA_ADD(sh->l->arena, c->names, c->nnames) = arena_strndup(sh->l->arena, sh->s + at, n);
     }
 }
 
@@ -295,8 +265,8 @@ static int begins_with(const struct shell *sh, int i, const char *text)
 static int names_hosts(const struct shell *sh, int i)
 {
     return i + 1 < sh->nwords &&
-           (shell_is_one_of(sh, i, "--hostfile|-hostfile|--machinefile|-machinefile") ||
-            (shell_is_one_of(sh, i, "-H|--host|-host") && memchr(shell_raw(sh, i + 1), ',', shell_length(sh, i + 1))));
+           (shell_is(sh, i, "--hostfile|-hostfile|--machinefile|-machinefile") ||
+            (shell_is(sh, i, "-H|--host|-host") && memchr(shell_raw(sh, i + 1), ',', shell_length(sh, i + 1))));
 }
 
 static void do_mpirun(struct shell *sh, int i, int group)
@@ -309,12 +279,10 @@ static void do_mpirun(struct shell *sh, int i, int group)
     for (int k = i + 1; k < sh->nwords; k++) {
         const char *s = shell_raw(sh, k);
         hosts |= names_hosts(sh, k);
-        is_open |= shell_is_one_of(sh, k, open);
-        c->keeps |= shell_is_one_of(sh, k, hydras);
-        if (shell_is(sh, k, "-x") && k + 1 < sh->nwords)
-            pass_name(sh, c, sh->words[k + 1].at, sh->words[k + 1].end);
-        if (shell_is(sh, k, "mca_base_env_list") && k + 1 < sh->nwords)
-            pass_list(sh, c, sh->words[k + 1].at, sh->words[k + 1].end, ';');
+        is_open |= shell_is(sh, k, open);
+        c->keeps |= shell_is(sh, k, hydras);
+        if (shell_is(sh, k - 1, "-x|mca_base_env_list"))
+            pass_names(sh, c, sh->words[k].at, sh->words[k].end, shell_is(sh, k - 1, "-x") ? "" : ";");
         /* $MPI_OPTIONS and "${args[@]}" may hold anything; behind an option that takes a value it is one. */
         if (!program && (s[0] == '$' || !strncmp(s, "\"$", 2)) && shell_raw(sh, k - 1)[0] != '-')
             c->keeps = 1;
@@ -325,31 +293,18 @@ static void do_mpirun(struct shell *sh, int i, int group)
 
 /* ---- srun -------------------------------------------------------------------------------------------------------- */
 
-static void do_export_list(struct shell *sh, struct lint_launch *c, size_t at, size_t end)
-{
-    if (at < end && strchr("\"'", sh->s[at])) {
-        at++;
-        end -= end > at;
-    }
-    size_t n = end - at;
-    c->none = n == 4 && !memcmp(sh->s + at, "NONE", 4);
-    c->keeps = !c->none && (memmem(sh->s + at, n, "ALL", 3) || memchr(sh->s + at, '$', n));
-    pass_list(sh, c, at, end, ',');
-}
-
 static void do_srun(struct shell *sh, int i, int group)
 {
     struct lint_launch *c = new_launch(sh, LINT_SRUN, i, group);
-    c->keeps = 1;
+    c->keeps = !sh->v->t->export_none;
     for (int k = i + 1; k < sh->nwords; k++) {
-        if (begins_with(sh, k, "--export="))
-            do_export_list(sh, c, sh->words[k].at + 9, sh->words[k].end);
-        else if (shell_is(sh, k, "--export") && k + 1 < sh->nwords)
-            do_export_list(sh, c, sh->words[k + 1].at, sh->words[k + 1].end);
-    }
-    if (!c->lists && sh->v->t->export_none) {
-        c->keeps = 0;
-        c->none = 1;
+        const struct shell_word *w = &sh->words[k];
+        const int inside = begins_with(sh, k, "--export=");
+        const size_t at = w->at + (inside ? 9 : 0);
+        if (!inside && !shell_is(sh, k - 1, "--export"))
+            continue;
+        c->keeps = memmem(sh->s + at, w->end - at, "ALL", 3) || memchr(sh->s + at, '$', w->end - at);
+        pass_names(sh, c, at, w->end, ",");
     }
 }
 
@@ -361,7 +316,7 @@ static int remote_command(const struct shell *sh, int i)
     static const char taking[] = "-p|-i|-o|-l|-F|-L|-R|-J|-w|-g|-f|-u|-x|-h|-H|-b|-c|-m|-S|-D";
     int host = !shell_runs(sh, i, "ssh");
     for (int k = i + 1; k < sh->nwords; k++) {
-        if (shell_is_one_of(sh, k, taking))
+        if (shell_is(sh, k, taking))
             k++;
         else if (shell_raw(sh, k)[0] != '-' && host++)
             return k;
@@ -386,7 +341,7 @@ static void do_ssh(struct shell *sh, int i, int group)
         shell_script(sh, k, "remote.sh", group);
     } else {
         struct lint_view inner = {sh->v->t, sh->s, from, to, sh->v->map};
-        sh->l->read_inner(sh->l, &inner, "remote.sh", group, sh->how);
+        sh->l->read_inner(sh->l, &inner, "remote.sh", group, sh->v->how);
     }
 }
 
@@ -409,11 +364,9 @@ static void do_docker(struct shell *sh, int i, int group)
     for (int k = i + 1; k < sh->nwords; k++) {
         const char *s = shell_raw(sh, k);
         size_t n = shell_length(sh, k);
-        int is_value =
-            shell_raw(sh, k - 1)[0] == '-' && !shell_is_one_of(sh, k - 1, "--rm|--privileged|-i|-t|-d|-it|-ti");
-        has_gpus |=
-            shell_is_one_of(sh, k, "--gpus|--runtime=nvidia|--device=/dev/kfd") || begins_with(sh, k, "--gpus=");
-        no_job |= shell_is_one_of(sh, k, "nvidia-smi|rocm-smi|amd-smi");
+        int is_value = shell_raw(sh, k - 1)[0] == '-' && !shell_is(sh, k - 1, "--rm|--privileged|-i|-t|-d|-it|-ti");
+        has_gpus |= shell_is(sh, k, "--gpus|--runtime=nvidia|--device=/dev/kfd") || begins_with(sh, k, "--gpus=");
+        no_job |= shell_is(sh, k, "nvidia-smi|rocm-smi|amd-smi");
         keeps |= begins_with(sh, k, "--env-") || memmem(s, n, "[@]", 3) ||
                  (((*s == '$' && !is_value) || !strncmp(s, "\"${", 3)) && !memmem(s, n, "IMAGE", 5));
     }
@@ -427,7 +380,7 @@ static void do_docker(struct shell *sh, int i, int group)
 /* env -i, apptainer exec --cleanenv */
 static int is_clean(const struct shell *sh, int i)
 {
-    int clean = shell_is(sh, i, "env") && shell_is_one_of(sh, i + 1, "-i|-|--ignore-environment");
+    int clean = shell_is(sh, i, "env") && shell_is(sh, i + 1, "-i|-|--ignore-environment");
     for (int k = i + 1; k < sh->nwords && shell_runs(sh, i, "apptainer|singularity"); k++)
         clean |= shell_is(sh, k, "--cleanenv");
     return clean;

@@ -1,10 +1,10 @@
 /* What lint holds: settings as readers found them, findings as rules made them, and what rules ask about both. */
 #include <ctype.h>
+#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/hash.h"
-#include "core/tokens.h"
 #include "core/vars/parse.h"
 #include "lint/lint.h"
 #include "lint/lint_internal.h"
@@ -119,23 +119,10 @@ static size_t directive_end(const char *s, size_t at, size_t to, int unclosed[3]
     return 0;
 }
 
-static int is_blank(const char *s, size_t from, size_t to)
-{
-    for (; from < to; from++)
-        if (!strchr(" \t\r", s[from]))
-            return 0;
-    return 1;
-}
-
-/* Whether nothing else is on the lines of [from, to). */
-static int fills_lines(const char *s, size_t start, size_t from, size_t end_at, size_t to)
-{
-    return is_blank(s, start, from) && is_blank(s, end_at, source_line_end(s, end_at, to));
-}
-
 struct lint_view lint_masked(struct lint *l, const struct lint_view *v)
 {
     char *out = arena_strndup(l->arena, v->s, v->to);
+    struct lint_view masked = *v;
     size_t line = v->from;
     int unclosed[3] = {0};
     for (size_t i = v->from; i < v->to;) {
@@ -145,14 +132,16 @@ struct lint_view lint_masked(struct lint *l, const struct lint_view *v)
             i++;
             continue;
         }
-        int lines = fills_lines(out, line, i, stop, v->to);
+        size_t end = source_line_end(out, stop, v->to); /* whether nothing else is on its lines: */
+        int lines = lint_trim_end(out, line, i) == line && lint_trim_end(out, stop, end) == stop;
         for (size_t k = i; k < stop; k++)
             out[k] = v->s[k] == '\n' ? '\n' : lines ? ' ' : 'Z';
         if (lines && out[line] == ' ' && stop - i > 2)
             out[i] = '#'; /* YAML ends a block at a line that is less indented, but not at a remark */
         i = stop;
     }
-    return (struct lint_view){v->t, out, v->from, v->to, v->map};
+    masked.s = out;
+    return masked;
 }
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
@@ -222,6 +211,7 @@ struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v,
     s->name_at = lint_at(v, at) < v->t->bytes ? lint_at(v, at) : v->t->bytes;
     s->name_bytes = is_spelt(v, at, bytes) ? bytes : 0;
     s->how = how;
+    s->group = v->group;
     s->commands = v->t->commands;
     s->branch = l->branch;
     s->body = l->body;
@@ -233,7 +223,7 @@ struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v,
 /* Whether text stands for something that is filled in later: "$X", "{{ x }}", "<path>", "...". */
 static int is_placeholder(const char *s, size_t length)
 {
-    if (word_in("{{|${|$(|...|%(|[^|.*|.+", WORD_OCCURS, s, length)) /* the last three: patterns for text */
+    if (word_in("{{|$|...|%(|[^|.*|.+", WORD_OCCURS, s, length)) /* the last three: patterns for text */
         return 1;
     if (length > 2 && s[0] == '[' && s[length - 1] == ']' && !memchr(s, ',', length))
         return 1;
@@ -308,7 +298,7 @@ void lint_add(struct lint *l, const char *name, const char *value)
     struct lint_setting *s = append_setting(l);
     set_name(s, arena_strdup(l->arena, name));
     s->value =
-        value && !strpbrk(value, "$`") && !is_placeholder(value, strlen(value)) ? arena_strdup(l->arena, value) : NULL;
+        value && !strchr(value, '`') && !is_placeholder(value, strlen(value)) ? arena_strdup(l->arena, value) : NULL;
     s->how = LINT_EXPORTED;
 }
 
@@ -325,6 +315,45 @@ size_t lint_name_length(const char *s, size_t most)
                         (n > 0 && s[n] >= '0' && s[n] <= '9')))
         n++;
     return n;
+}
+
+size_t lint_skip_blanks(const char *s, size_t at, size_t end)
+{
+    while (at < end && (s[at] == ' ' || s[at] == '\t'))
+        at++;
+    return at;
+}
+
+size_t lint_trim_end(const char *s, size_t at, size_t end)
+{
+    while (end > at && (s[end - 1] == ' ' || s[end - 1] == '\t' || s[end - 1] == '\r'))
+        end--;
+    return end;
+}
+
+void lint_unquote(const char *s, size_t *at, size_t *end)
+{
+    if (*at + 2 <= *end && (s[*at] == '"' || s[*at] == '\'') && s[*end - 1] == s[*at]) {
+        ++*at;
+        --*end;
+    }
+}
+
+size_t lint_find_mark(const char *s, size_t at, size_t end, const char *marks)
+{
+    for (char quote = '\0'; at < end && (quote || !strchr(marks, s[at])); at++)
+        if (quote ? s[at] == quote : s[at] == '\'' || s[at] == '"')
+            quote = quote ? '\0' : s[at];
+    return at;
+}
+
+const char *lint_file_word(struct lint *l, const char *s, size_t at, size_t end)
+{
+    while (at < end && strchr("\"'", s[at]))
+        at++;
+    while (end > at && strchr("\"'", s[end - 1]))
+        end--;
+    return arena_strndup(l->arena, s + at, end - at);
 }
 
 void lint_place(const struct lint_text *t, size_t at, long *line, long *column)
@@ -395,6 +424,11 @@ int lint_speaks_of(struct lint_text *t, const char *words)
     return t && t->searches++ < LINT_SEARCHES && word_in(words, WORD_OCCURS, t->data, t->bytes);
 }
 
+int lint_is(const struct lint_setting *s, const char *names)
+{
+    return word_in(names, WORD_IS, s->name, strlen(s->name));
+}
+
 int lint_number(const struct lint_setting *s, int64_t *value)
 {
     if (!s || !s->value)
@@ -421,6 +455,16 @@ int lint_choice(const struct lint *l, const struct lint_setting *s, struct env_c
     return !c->unknown;
 }
 
+const char *lint_collectives(struct lint *l, unsigned colls)
+{
+    static const char *const names[COLL_COUNT] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+    const char *text = "";
+    for (int c = 0; c < COLL_COUNT; c++)
+        if (colls & 1u << c)
+            text = arena_printf(l->arena, "%s%s%s", text, !*text ? "" : colls >> (c + 1) ? ", " : " and ", names[c]);
+    return text;
+}
+
 int lint_is_on(const struct lint_setting *s)
 {
     int64_t value;
@@ -440,16 +484,26 @@ const struct finding_kind *lint_kinds(int *n)
 }
 
 struct lint_finding *lint_find(struct lint *l, enum lint_rule rule, const struct lint_setting *at, const char *says,
-                               const char *advice)
+                               const char *advice, ...)
 {
     struct lint_finding *f = ARENA_NEW(l->arena, struct lint_finding);
+    va_list ap;
     ARENA_ADD(l->arena, l->findings, l->nfindings) = f;
     f->kind = &kinds[rule];
     f->severity = f->kind->severity;
     f->at = at;
-    f->says = says;
+    va_start(ap, advice);
+    f->says = arena_vprintf(l->arena, says, ap);
+    va_end(ap);
     f->advice = advice;
     return f;
+}
+
+void lint_correct(struct lint_finding *f, enum lint_fix_kind fix, const char *replacement)
+{
+    f->fix = fix;
+    f->replacement = replacement;
+    f->changes = 1;
 }
 
 /* ---- the outside view -------------------------------------------------------------------------------------------- */
@@ -474,16 +528,9 @@ int lint_document(const struct lint *l, size_t n, struct lint_document *d)
     if (n >= l->ntexts)
         return 0;
     const struct lint_text *t = l->texts[n];
-    *d = (struct lint_document){.name = t->name,
-                                .kind = t->kind,
-                                .settings = t->count - t->inner,
-                                .is_sourced = t->is_sourced,
-                                .unread = t->unread,
-                                .unread_line = t->unread_line,
-                                .missing = t->missing,
-                                .missing_line = t->missing_line,
-                                .error = t->error,
-                                .error_line = t->error_line};
+    *d = t->doc;
+    d->settings = t->count - t->inner;
+    d->is_sourced = t->sourced_by != NULL;
     return 1;
 }
 
@@ -507,7 +554,7 @@ int lint_finding(const struct lint *l, size_t n, struct finding *found)
         .value = f->at->value,
         .text = f->says,
         .advice = f->advice,
-        .file = f->at->text ? f->at->text->name : NULL,
+        .file = f->at->text ? f->at->text->doc.name : NULL,
         .fixable = f->fix != LINT_FIX_NONE,
     };
     if (f->at->text)

@@ -100,7 +100,7 @@ TEST_CASE(fixtures)
         snprintf(path, sizeof(path), "tests/fixtures/lint/%s", rows[i].file);
         if (lint_read_file(l, path, NULL, &e))
             fail_msg("%s", e.text);
-        assert_string_equal(l->texts[0]->kind, rows[i].kind);
+        assert_string_equal(l->texts[0]->doc.kind, rows[i].kind);
         lint_check(l);
         for (size_t n = 0; lint_finding(l, n, &f); n++)
             snprintf(codes + strlen(codes), sizeof(codes) - strlen(codes), "%s%s", n ? " " : "", f.id);
