@@ -2,7 +2,6 @@
  * (nccltune-profiler(7)). */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,8 +24,8 @@ void doctor_check_profiler(struct doctor *d, const char *plugin)
     if (access(plugin, F_OK))
         return;
     if (access(path, F_OK)) {
-        finding_add(&d->found, FINDING_NOTE, NULL, "profiler",
-                    "%s: %s; NCCL_PROFILER_PLUGIN=nccltune would capture nothing", path, strerror(errno));
+        doctor_add(d, FINDING_NOTE, "profiler", "%s: %s; NCCL_PROFILER_PLUGIN=nccltune would capture nothing", path,
+                   strerror(errno));
         return;
     }
     void *profiler = dlopen(path, RTLD_NOW | RTLD_LOCAL), *named = NULL;
@@ -36,15 +35,15 @@ void doctor_check_profiler(struct doctor *d, const char *plugin)
     if (usable)
         named = dlopen(PROFILER, RTLD_NOW | RTLD_LOCAL);
     if (!usable)
-        finding_add(&d->found, FINDING_ERROR, NULL, "profiler", "%s %s", path,
-                    profiler ? "is not nccltune's profiler" : "cannot be loaded");
+        doctor_add(d, FINDING_ERROR, "profiler", "%s %s", path,
+                   profiler ? "is not nccltune's profiler" : "cannot be loaded");
     else if (named)
-        finding_add(&d->found, FINDING_OK, NULL, "profiler", "%s can capture a job's calls", path);
+        doctor_add(d, FINDING_OK, "profiler", "%s can capture a job's calls", path);
     else
-        finding_add(&d->found, FINDING_NOTE, NULL, "profiler",
-                    "%s can capture a job's calls; the loader does not find its name: run ldconfig, or set "
-                    "NCCL_PROFILER_PLUGIN to the path",
-                    path);
+        doctor_add(d, FINDING_NOTE, "profiler",
+                   "%s can capture a job's calls; the loader does not find its name: run ldconfig, or set "
+                   "NCCL_PROFILER_PLUGIN to the path",
+                   path);
     if (named)
         dlclose(named);
 }
@@ -53,10 +52,10 @@ static void check_loads(struct doctor *d, const char *name)
 {
     void *plugin = doctor_open_plugin(d, "libnccl-profiler", name);
     if (!plugin)
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture", "NCCL_PROFILER_PLUGIN=%s cannot be loaded", name);
+        doctor_add(d, FINDING_ERROR, "capture", "NCCL_PROFILER_PLUGIN=%s cannot be loaded", name);
     else if (!is_profiler(plugin))
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCL_PROFILER_PLUGIN=%s is not nccltune's profiler: it captures nothing", name);
+        doctor_add(d, FINDING_ERROR, "capture",
+                   "NCCL_PROFILER_PLUGIN=%s is not nccltune's profiler: it captures nothing", name);
     if (plugin)
         dlclose(plugin);
 }
@@ -66,16 +65,16 @@ static void check_directory(struct doctor *d, const char *dir)
 {
     const char *slash = strrchr(dir, '/'), *tested = dir;
     if (dir[0] != '/') {
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_CAPTURE=%s is not an absolute path: nothing is captured", dir);
+        doctor_add(d, FINDING_ERROR, "capture", "NCCLTUNE_CAPTURE=%s is not an absolute path: nothing is captured",
+                   dir);
         return;
     }
     if (access(dir, F_OK) && slash > dir)
         tested = arena_strndup(d->arena, dir, (size_t)(slash - dir));
     if (access(tested, W_OK | X_OK))
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture", "%s: %s; no file can be written", dir, strerror(errno));
+        doctor_add(d, FINDING_ERROR, "capture", "%s: %s; no file can be written", dir, strerror(errno));
     else
-        finding_add(&d->found, FINDING_OK, NULL, "capture", "this rank's file goes to %s", dir);
+        doctor_add(d, FINDING_OK, "capture", "this rank's file goes to %s", dir);
 }
 
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir)
@@ -83,15 +82,15 @@ void doctor_check_capture(struct doctor *d, const char *profiler, const char *di
     if (profiler && !strcmp(profiler, "none"))
         profiler = NULL;
     if (!dir && profiler && !strcmp(profiler, "nccltune"))
-        finding_add(&d->found, FINDING_NOTE, NULL, "capture",
-                    "NCCL_PROFILER_PLUGIN=nccltune captures nothing without NCCLTUNE_CAPTURE");
+        doctor_add(d, FINDING_NOTE, "capture",
+                   "NCCL_PROFILER_PLUGIN=nccltune captures nothing without NCCLTUNE_CAPTURE");
     if (!dir)
         return;
     if (profiler)
         check_loads(d, profiler);
     else
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_CAPTURE needs NCCL_PROFILER_PLUGIN=nccltune: nothing is captured");
+        doctor_add(d, FINDING_ERROR, "capture",
+                   "NCCLTUNE_CAPTURE needs NCCL_PROFILER_PLUGIN=nccltune: nothing is captured");
     check_directory(d, dir);
 }
 
@@ -100,9 +99,7 @@ void doctor_check_observe(struct doctor *d, const char *observe, const char *dir
     if (!observe || !strcmp(observe, "0"))
         return;
     if (strcmp(observe, "1") != 0)
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_OBSERVE=%s: expected 1 or 0; nothing is observed", observe);
+        doctor_add(d, FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=%s: expected 1 or 0; nothing is observed", observe);
     else if (!dir)
-        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR: nothing is observed");
+        doctor_add(d, FINDING_ERROR, "capture", "NCCLTUNE_OBSERVE=1 needs NCCLTUNE_CAPTURE=DIR: nothing is observed");
 }

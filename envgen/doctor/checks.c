@@ -1,15 +1,23 @@
 /* What is looked at on a node as on a job: a plugin, a table, this machine against a topology. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/file.h"
 #include "core/locate.h"
 #include "core/vars/catalogue.h"
 #include "envgen/doctor/doctor_internal.h"
-#include "tuner/table/table.h"
+#include "probe/source/probe.h"
+
+void doctor_add(struct doctor *d, enum finding_severity severity, const char *subject, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    finding_vadd(&d->found, severity, NULL, subject, fmt, ap);
+    va_end(ap);
+}
 
 /* ---- the plugin -------------------------------------------------------------------------------------------------- */
 
@@ -33,10 +41,9 @@ void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name)
         oldest = oldest ? oldest : v;
     }
     if (newest)
-        finding_add(&d->found, FINDING_OK, NULL, "plugin", "%s loads and has tuner interfaces v%d to v%d", name, oldest,
-                    newest);
+        doctor_add(d, FINDING_OK, "plugin", "%s loads and has tuner interfaces v%d to v%d", name, oldest, newest);
     else
-        finding_add(&d->found, FINDING_ERROR, NULL, "plugin", "%s has no tuner interface", name);
+        doctor_add(d, FINDING_ERROR, "plugin", "%s has no tuner interface", name);
     dlclose(plugin);
 }
 
@@ -46,9 +53,9 @@ void doctor_check_plugin(struct doctor *d, const char *path)
     if (plugin)
         doctor_judge_plugin(d, plugin, path);
     else if (access(path, F_OK))
-        finding_add(&d->found, FINDING_ERROR, NULL, "plugin", "%s: %s", path, strerror(errno));
+        doctor_add(d, FINDING_ERROR, "plugin", "%s: %s", path, strerror(errno));
     else
-        finding_add(&d->found, FINDING_ERROR, NULL, "plugin", "cannot be loaded: %s", dlerror());
+        doctor_add(d, FINDING_ERROR, "plugin", "cannot be loaded: %s", dlerror());
 }
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
@@ -63,7 +70,7 @@ static void complain(void *arg, long line, long column, const char *text)
 {
     struct complaints *c = arg;
     if (c->told++ < 3)
-        finding_add(&c->d->found, FINDING_ERROR, NULL, "table", "%s:%ld:%ld: %s", c->path, line, column, text);
+        doctor_add(c->d, FINDING_ERROR, "table", "%s:%ld:%ld: %s", c->path, line, column, text);
 }
 
 int doctor_nccl_version(void)
@@ -78,37 +85,35 @@ int doctor_nccl_version(void)
     return version;
 }
 
-int doctor_check_table(struct doctor *d, const char *path)
+int doctor_check_table(struct doctor *d, const char *path, struct tuner_table *t)
 {
     struct err e = {0};
-    struct tuner_table t;
     char *text, version[ENV_VERSION];
     size_t bytes;
     struct complaints c = {.d = d, .path = path};
     if (access(path, F_OK)) {
-        finding_add(&d->found, FINDING_NOTE, NULL, "table", "%s: %s", path, strerror(errno));
-        return 0;
+        doctor_add(d, FINDING_NOTE, "table", "%s: %s", path, strerror(errno));
+        return -1;
     }
     if (file_read(path, TUNER_BYTES_LIMIT, d->arena, &text, &bytes, &e)) {
-        finding_add(&d->found, FINDING_ERROR, NULL, "table", "%s", e.text);
-        return 0;
+        doctor_add(d, FINDING_ERROR, "table", "%s", e.text);
+        return -1;
     }
-    int rc = tuner_table_parse(&t, text, bytes, complain, &c), nccl = doctor_nccl_version();
+    int rc = tuner_table_parse(t, text, bytes, complain, &c), nccl = doctor_nccl_version();
+    int fits = tuner_table_fits(t, nccl / 10000, nccl / 100 % 100);
     if (!rc)
-        finding_add(&d->found, t.broken ? FINDING_NOTE : FINDING_OK, NULL, "table", "%s: %zu rules, %zu broken lines",
-                    path, t.count, t.broken); /* each of them is an error above */
+        doctor_add(d, t->broken ? FINDING_NOTE : FINDING_OK, "table", "%s: %zu rules, %zu broken lines", path, t->count,
+                   t->broken); /* each of them is an error above */
     if (!nccl)
-        finding_add(&d->found, FINDING_NOTE, NULL, "nccl",
-                    "the loader finds no libnccl.so.2; programs may bring their own");
+        doctor_add(d, FINDING_NOTE, "nccl", "the loader finds no libnccl.so.2; programs may bring their own");
     else if (!rc)
-        finding_add(&d->found, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? FINDING_OK : FINDING_WARNING,
-                    NULL, "nccl", "%s%s", env_version_text(version, nccl),
-                    tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100)
-                        ? ""
-                        : ", on which the table was not measured: its rules do not apply");
-    int chained = !rc && t.next_auto;
-    tuner_table_free(&t);
-    return chained;
+        doctor_add(d, fits ? FINDING_OK : FINDING_WARNING, "nccl", "%s%s", env_version_text(version, nccl),
+                   fits ? "" : ", on which the table was not measured: its rules do not apply");
+    if (rc) {
+        tuner_table_free(t);
+        *t = (struct tuner_table){0};
+    }
+    return rc;
 }
 
 /* ---- this machine against the profile ---------------------------------------------------------------------------- */
@@ -164,19 +169,36 @@ const char *doctor_changes(const struct topology *t, const struct topology *here
     return all > told ? arena_printf(a, "%s; and %d more", text, all - told) : text;
 }
 
-const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here)
+/* The name of the class of the profile's topology that this machine equals or resembles; NULL: none. */
+static const char *compare_machine(struct doctor *d, const struct topology *t, const struct topology *here)
 {
     const struct likeness l = find_likeness(t, &here->classes[0], d->arena);
     const char *changes = doctor_changes(t, here, d->arena);
     if (!l.of)
-        finding_add(&d->found, FINDING_ERROR, NULL, "machine", "is not of a class of the profile");
+        doctor_add(d, FINDING_ERROR, "machine", "is not of a class of the profile");
     else if (l.equal)
-        finding_add(&d->found, FINDING_OK, NULL, "machine", "is what the profile calls %s", l.of->name);
+        doctor_add(d, FINDING_OK, "machine", "is what the profile calls %s", l.of->name);
     else
-        finding_add(&d->found, FINDING_NOTE, NULL, "machine",
-                    "differs from every class of the profile, but has the GPUs and rails of %s", l.of->name);
+        doctor_add(d, FINDING_NOTE, "machine",
+                   "differs from every class of the profile, but has the GPUs and rails of %s", l.of->name);
     if (changes)
-        finding_add(&d->found, FINDING_WARNING, NULL, "changed",
-                    "since the profile was measured: %s; verify it again (nccltune verify)", changes);
+        doctor_add(d, FINDING_WARNING, "changed",
+                   "since the profile was measured: %s; verify it again (nccltune verify)", changes);
     return l.of ? l.of->name : NULL;
+}
+
+struct topology *doctor_check_machine(struct doctor *d, const struct env_profile *p, const struct topology *here,
+                                      struct log *log, const char **node_class)
+{
+    struct err e = {0};
+    struct topology *t = topo_load(arena_printf(d->arena, "%s/topology.json", p->dir), &e);
+    struct topology *probed = t && !here ? probe_machine(log, &e) : NULL;
+    here = here ? here : probed;
+    *node_class = NULL;
+    if (t && here && here->nclasses == 1)
+        *node_class = arena_strdup(d->arena, compare_machine(d, t, here));
+    else
+        doctor_add(d, FINDING_ERROR, "machine", "cannot be compared: %s", e.text);
+    topo_free(probed);
+    return t;
 }

@@ -6,6 +6,11 @@
 #include "envgen/doctor/doctor.h"
 #include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
+#include "tuner/table/table.h"
+
+/* Add a finding about `subject`. */
+void doctor_add(struct doctor *d, enum finding_severity severity, const char *subject, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Open a plugin as NCCL does: the name itself, then as a part of the name of a library that begins with `prefix`. */
 void *doctor_open_plugin(struct doctor *d, const char *prefix, const char *name);
@@ -34,21 +39,19 @@ void doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, c
 /* The profile's measurements on GPUs, as `measured_over` there. */
 const char *doctor_measured_over(const struct env_profile *p);
 
-/* Compare the answer of the job's prolog in `run` with this rank's variables. Nothing outside of Slurm.
- */
-void doctor_check_answer(struct doctor *d, const char *run, launcher_get *get, const void *arg);
-
 /* Check what NCCL's file at `path` alone brings to jobs: only what is wrong with its plugin, profile, table and hash.
  */
 void doctor_check_conf(struct doctor *d, const char *path);
 
-/* Nonzero if the table at `path` can be read, and was measured on the NCCL that the loader finds. 1: it asks for the
- * tuner that NCCL would have without ours (tuner_table.next_auto). */
-int doctor_check_table(struct doctor *d, const char *path);
+/* Check that the table at `path` can be read, and was measured on the NCCL that the loader finds. Return 0 and put it
+ * in *t, for tuner_table_free; -1: it cannot be read, and *t stays empty. */
+int doctor_check_table(struct doctor *d, const char *path, struct tuner_table *t);
 
 /* The NCCL that the dynamic loader finds, 22809; 0: none. A program that brings its own, as PyTorch does, may have
  * another. */
 int doctor_nccl_version(void);
 
-/* Return the class of the profile's topology that this machine equals or resembles; NULL: none. */
-const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here);
+/* Compare this machine with the profile's topology, which is returned for topo_free; NULL: unreadable. `here`: this
+ * machine if it is known, else NULL. The class that it equals or resembles is put in *node_class, NULL: none. */
+struct topology *doctor_check_machine(struct doctor *d, const struct env_profile *p, const struct topology *here,
+                                      struct log *log, const char **node_class);

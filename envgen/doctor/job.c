@@ -9,16 +9,12 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/file.h"
-#include "core/launcher.h"
+#include "core/tokens.h"
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
 #include "envgen/doctor/doctor_internal.h"
-#include "envgen/profile/profile.h"
 #include "lint/lint.h"
-#include "probe/source/probe.h"
 #include "slurm/hook.h"
-#include "tuner/table/table.h"
 
 #define CONF_LIMIT  ((size_t)1 << 20)
 #define HASH_DIGITS 16 /* the fewest that the plugin takes for a hash */
@@ -32,8 +28,9 @@ struct job {
     const struct doctor_job_options *options;
     struct pair *settings; /* as NCCL sees them */
     int nsettings, ranks;
-    int chained;                /* the table asks for another tuner first */
     const char *table;          /* path; NULL: the plugin has none */
+    struct tuner_table rules;   /* of it, … */
+    int can_read;               /* … if it can be read */
     struct env_profile *pinned; /* NULL: none, or a broken one */
     const char *node_class;     /* of the profile; NULL unknown */
 };
@@ -116,10 +113,75 @@ static void find_rank(struct job *j)
     launcher_find(given_to, j, &r);
     j->ranks = r.ranks;
     if (r.rank >= 0)
-        finding_add(&j->d->found, FINDING_OK, NULL, "rank", "%d of %d, on %s", r.rank, r.ranks, node);
+        doctor_add(j->d, FINDING_OK, "rank", "%d of %d, on %s", r.rank, r.ranks, node);
     else
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "unknown, as no launcher has set its variables; on %s",
-                    node);
+        doctor_add(j->d, FINDING_NOTE, "rank", "unknown, as no launcher has set its variables; on %s", node);
+}
+
+/* ---- what the prolog decided on this node ----------------------------------------------------------------------- */
+
+/* Whether the hooks' store has a profile for anybody. */
+static int is_scheduled(struct arena *a)
+{
+    struct hook_conf c;
+    char last[SHA256_HEX], before[SHA256_HEX], *text;
+    size_t bytes;
+    if (hook_conf_read(HOOK_CONF_PATH, &c, NULL) ||
+        file_read(arena_printf(a, "%s/schedule", c.store), FILE_LIMIT, a, &text, &bytes, NULL))
+        return 0;
+    install_schedule_last(text, last, before);
+    return last[0] != 0;
+}
+
+static void no_answer(struct doctor *d, const char *run)
+{
+    if (access(run, F_OK) && !is_scheduled(d->arena))
+        doctor_add(d, FINDING_NOTE, "prolog", "no job prolog of nccltune runs on this node");
+    else
+        doctor_add(d, FINDING_ERROR, "prolog",
+                   "no job prolog of nccltune has decided on this node: expected Prolog= in slurm.conf, with "
+                   "PrologFlags=Alloc");
+}
+
+/* Why a rank of a job that has a profile is without its table. */
+static const char *why_without(const struct job *j)
+{
+    const char *set = given(j, HOOK_SET);
+    if (given(j, "NCCL_TUNER_PLUGIN") || given(j, "NCCL_TUNER_CONFIG_FILE") || given(j, "NCCLTUNE_PROFILE"))
+        return "you set a table of your own";
+    if (!set)
+        return "no task prolog of nccltune ran for it (TaskProlog= in slurm.conf), or its environment was replaced";
+    return strstr(set, ":-") ? "the job's first node had none" : "its environment was changed";
+}
+
+/* A rank that should have the profile and has not is an error. */
+static void check_answer(struct job *j)
+{
+    static struct hook_answer a;
+    struct err why = {0};
+    struct doctor *d = j->d;
+    const char *run = j->options->run ? j->options->run : HOOK_RUN, *het = given(j, "SLURM_HET_JOB_ID"),
+               *job = het ? het : given(j, "SLURM_JOB_ID"), *refusal = given(j, "NCCLTUNE_REFUSE"),
+               *hash = given(j, "NCCLTUNE_HASH");
+    if (!job || strspn(job, "0123456789") != strlen(job))
+        return;
+    int rc = hook_answer_read(run, job, &a, &why);
+    if (refusal)
+        doctor_add(d, FINDING_ERROR, "refused", "NCCL will not start: %s", refusal);
+    if (rc > 0)
+        no_answer(d, run);
+    else if (rc < 0)
+        doctor_add(d, FINDING_ERROR, "prolog", "%s", why.text);
+    else if (a.state == HOOK_UNKNOWN)
+        doctor_add(d, FINDING_ERROR, "prolog", "this node cannot decide what the job gets: %s", a.why);
+    else if (a.state == HOOK_NOTHING)
+        doctor_add(d, FINDING_NOTE, "prolog", "the job gets nothing: %s", a.why);
+    else if (!a.table[0] || (hash && !strcmp(hash, a.table)))
+        doctor_add(d, FINDING_OK, "prolog", "the job has profile %.12s, this node is of class %s", a.hash,
+                   a.class_name);
+    else
+        doctor_add(d, FINDING_ERROR, "prolog", "the job has profile %.12s, and this rank is without: %s", a.hash,
+                   why_without(j));
 }
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */
@@ -128,15 +190,8 @@ static void find_rank(struct job *j)
 static int by_hook(const struct job *j, const char *name)
 {
     const char *value = get(j, name), *set = get(j, "NCCLTUNE_SET");
-    size_t n = strlen(name);
-    for (const char *at = set; at && *at && value;) {
-        size_t length = strcspn(at, "|");
-        if (length > n && !strncmp(at, name, n) && at[n] == '=' && length - n - 1 == strlen(value) &&
-            !strncmp(at + n + 1, value, length - n - 1))
-            return 1;
-        at += length + (at[length] == '|');
-    }
-    return 0;
+    const char *pair = arena_printf(j->d->arena, "%s=%s", name, value ? value : "");
+    return value && set && word_in(set, WORD_IS, pair, strlen(pair));
 }
 
 static void check_pinned(struct job *j)
@@ -144,21 +199,20 @@ static void check_pinned(struct job *j)
     const char *dir = given(j, "NCCLTUNE_PROFILE"), *who = by_hook(j, "NCCLTUNE_PROFILE") ? "a hook" : "hand";
     struct err e = {0};
     if (!dir) {
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "profile", "none is pinned for this job%s",
-                    get(j, "NCCLTUNE_SET") ? ", but a hook has set variables" : "");
+        doctor_add(j->d, FINDING_NOTE, "profile", "none is pinned for this job%s",
+                   get(j, "NCCLTUNE_SET") ? ", but a hook has set variables" : "");
         return;
     }
     if (dir[0] != '/') {
-        finding_add(&j->d->found, FINDING_ERROR, NULL, "profile",
-                    "NCCLTUNE_PROFILE=%s is not an absolute path: the plugin refuses it", dir);
+        doctor_add(j->d, FINDING_ERROR, "profile", "NCCLTUNE_PROFILE=%s is not an absolute path: the plugin refuses it",
+                   dir);
         return;
     }
     j->pinned = env_profile_open(dir, &e);
     if (j->pinned)
-        finding_add(&j->d->found, FINDING_OK, NULL, "profile", "%.12s in %s, set by %s", j->pinned->manifest.hash, dir,
-                    who);
+        doctor_add(j->d, FINDING_OK, "profile", "%.12s in %s, set by %s", j->pinned->manifest.hash, dir, who);
     else
-        finding_add(&j->d->found, FINDING_ERROR, NULL, "profile", "%s", e.text);
+        doctor_add(j->d, FINDING_ERROR, "profile", "%s", e.text);
 }
 
 /* ---- plugin and table -------------------------------------------------------------------------------------------- */
@@ -175,16 +229,15 @@ static void check_plugin(struct job *j)
     const char *name = plugin_name(j);
     if (!name) {
         int off = given(j, "NCCL_TUNER_PLUGIN") != NULL;
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "plugin", "NCCL_TUNER_PLUGIN is %s: no table is applied%s",
-                    off ? "none" : "not set", off ? "" : ", unless NCCL finds a libnccl-tuner.so");
+        doctor_add(j->d, FINDING_NOTE, "plugin", "NCCL_TUNER_PLUGIN is %s: no table is applied%s",
+                   off ? "none" : "not set", off ? "" : ", unless NCCL finds a libnccl-tuner.so");
         return;
     }
     void *plugin = doctor_open_plugin(j->d, "libnccl-tuner", name);
     if (plugin)
         doctor_judge_plugin(j->d, plugin, name);
     else
-        finding_add(&j->d->found, FINDING_ERROR, NULL, "plugin", "NCCL_TUNER_PLUGIN=%s cannot be loaded: %s", name,
-                    dlerror());
+        doctor_add(j->d, FINDING_ERROR, "plugin", "NCCL_TUNER_PLUGIN=%s cannot be loaded: %s", name, dlerror());
 }
 
 /* Where the plugin looks, as tuner/plugin/source.c does, less its own directory. */
@@ -205,94 +258,66 @@ static void check_hash(struct job *j)
     struct err e = {0};
     if (!wanted) {
         if (j->table)
-            finding_add(&j->d->found, FINDING_NOTE, NULL, "hash",
-                        "NCCLTUNE_HASH is not set: ranks that see another table would hang");
+            doctor_add(j->d, FINDING_NOTE, "hash", "NCCLTUNE_HASH is not set: ranks that see another table would hang");
         return;
     }
     if (!plugin_name(j)) {
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "hash", "NCCLTUNE_HASH is set, but no plugin reads it");
+        doctor_add(j->d, FINDING_NOTE, "hash", "NCCLTUNE_HASH is set, but no plugin reads it");
         return;
     }
     if (!strncmp(wanted, "sha256:", 7))
         wanted += 7;
     if (!j->table || file_sha256(j->table, hex, &e))
-        finding_add(&j->d->found, FINDING_ERROR, NULL, "hash",
-                    "NCCL will refuse to start: NCCLTUNE_HASH pins table %.12s, and %s", wanted,
-                    j->table ? e.text : "there is none");
+        doctor_add(j->d, FINDING_ERROR, "hash", "NCCL will refuse to start: NCCLTUNE_HASH pins table %.12s, and %s",
+                   wanted, j->table ? e.text : "there is none");
     else if (strlen(wanted) < HASH_DIGITS || strncasecmp(wanted, hex, strlen(wanted)) != 0)
-        finding_add(&j->d->found, FINDING_ERROR, NULL, "hash",
-                    "NCCL will refuse to start: NCCLTUNE_HASH pins table %.12s, %s is %.12s", wanted, j->table, hex);
+        doctor_add(j->d, FINDING_ERROR, "hash",
+                   "NCCL will refuse to start: NCCLTUNE_HASH pins table %.12s, %s is %.12s", wanted, j->table, hex);
     else
-        finding_add(&j->d->found, FINDING_OK, NULL, "hash", "the table is the one that NCCLTUNE_HASH pins, %.12s", hex);
+        doctor_add(j->d, FINDING_OK, "hash", "the table is the one that NCCLTUNE_HASH pins, %.12s", hex);
 }
 
 static void check_table(struct job *j)
 {
     j->table = table_path(j);
     if (j->table)
-        j->chained = doctor_check_table(j->d, j->table);
+        j->can_read = !doctor_check_table(j->d, j->table, &j->rules);
     check_hash(j);
 }
 
 /* ---- this node --------------------------------------------------------------------------------------------------- */
 
-/* Count the rules of the table that hold on so many nodes; -1: it cannot be read. */
-static int count_rules(const struct job *j, int nodes, int *of)
-{
-    struct tuner_table t = {0};
-    struct err ignored;
-    char *text;
-    size_t bytes;
-    int fit = 0;
-    if (!j->table || file_read(j->table, TUNER_BYTES_LIMIT, j->d->arena, &text, &bytes, &ignored) ||
-        tuner_table_parse(&t, text, bytes, NULL, NULL))
-        return -1;
-    *of = (int)t.count;
-    for (size_t i = 0; i < t.count; i++)
-        fit += tuner_rule_fits_shape(&t.rules[i], &(struct tuner_shape){nodes, j->ranks, TUNER_UNKNOWN});
-    tuner_table_free(&t);
-    return fit;
-}
-
 /* On how many nodes the profile was measured, beside how many this job has. */
 static void check_evidence(struct job *j, const struct topology *t)
 {
     struct launcher_rank r = {.rank = -1};
-    int measured = 0, of = 0;
+    int measured = 0, fit = 0;
     for (int i = 0; i < t->nhosts; i++)
         measured += !t->hosts[i].served;
     launcher_find(given_to, j, &r);
-    int nodes = r.nodes || r.per_node <= 0 ? r.nodes : r.ranks / r.per_node, rules = count_rules(j, nodes, &of);
+    int nodes = r.nodes || r.per_node <= 0 ? r.nodes : r.ranks / r.per_node;
+    for (size_t i = 0; i < j->rules.count; i++)
+        fit += tuner_rule_fits_shape(&j->rules.rules[i], &(struct tuner_shape){nodes, j->ranks, TUNER_UNKNOWN});
     if (!measured || !nodes)
         return;
     const char *table =
-        rules < 0 ? "" : arena_printf(j->d->arena, "; %d of the table's %d rules are for that", rules, of);
+        j->can_read ? arena_printf(j->d->arena, "; %d of the table's %zu rules are for that", fit, j->rules.count) : "";
     if (nodes <= measured)
-        finding_add(&j->d->found, FINDING_OK, NULL, "evidence",
-                    "the profile was measured on %d node%s, this job has %d%s", measured, measured == 1 ? "" : "s",
-                    nodes, table);
+        doctor_add(j->d, FINDING_OK, "evidence", "the profile was measured on %d node%s, this job has %d%s", measured,
+                   measured == 1 ? "" : "s", nodes, table);
     else
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "evidence",
-                    "the profile was measured on no more than %d node%s, and this job has %d%s; its other settings "
-                    "were not measured at that size",
-                    measured, measured == 1 ? "" : "s", nodes, table);
+        doctor_add(j->d, FINDING_NOTE, "evidence",
+                   "the profile was measured on no more than %d node%s, and this job has %d%s; its other settings "
+                   "were not measured at that size",
+                   measured, measured == 1 ? "" : "s", nodes, table);
 }
 
 static void check_machine(struct job *j)
 {
-    struct err e = {0};
-    if (!j->pinned)
-        return;
-    struct topology *t = topo_load(arena_printf(j->d->arena, "%s/topology.json", j->pinned->dir), &e);
-    struct topology *probed = t && !j->options->machine ? probe_machine(j->options->log, &e) : NULL;
-    const struct topology *here = j->options->machine ? j->options->machine : probed;
-    if (t && here && here->nclasses == 1)
-        j->node_class = arena_strdup(j->d->arena, doctor_compare(j->d, t, here));
-    else
-        finding_add(&j->d->found, FINDING_ERROR, NULL, "machine", "cannot be compared: %s", e.text);
+    struct topology *t =
+        j->pinned ? doctor_check_machine(j->d, j->pinned, j->options->machine, j->options->log, &j->node_class) : NULL;
     if (t)
         check_evidence(j, t);
-    topo_free(probed);
     topo_free(t);
 }
 
@@ -313,11 +338,11 @@ static void check_overrides(struct job *j)
         if (now && !strcmp(now, wanted[i].value))
             continue;
         overridden++;
-        finding_add(&j->d->found, FINDING_NOTE, NULL, "setting", "%s is %s%s; the profile has %s%s", wanted[i].name,
-                    now ? "" : "not set", now ? now : "", wanted[i].value, now ? ": yours wins" : "");
+        doctor_add(j->d, FINDING_NOTE, "setting", "%s is %s%s; the profile has %s%s", wanted[i].name,
+                   now ? "" : "not set", now ? now : "", wanted[i].value, now ? ": yours wins" : "");
     }
     if (!overridden)
-        finding_add(&j->d->found, FINDING_OK, NULL, "setting", "no setting of the profile is overridden");
+        doctor_add(j->d, FINDING_OK, "setting", "no setting of the profile is overridden");
 }
 
 /* What lint looks at, as a process environment. */
@@ -339,15 +364,8 @@ static void lint_settings_of(const struct job *j, struct lint *l)
 /* Errors and warnings alone; lint has more for those who ask it. */
 static void check_environment(struct job *j)
 {
-    struct lint_options o = {.rccl = -1};
+    struct lint_options o = {.rccl = -1, .table = j->pinned && j->rules.count ? &j->rules : NULL};
     struct finding f;
-    struct tuner_table table = {0};
-    struct err ignored;
-    char *text;
-    size_t bytes;
-    if (j->pinned && j->table && !file_read(j->table, TUNER_BYTES_LIMIT, j->d->arena, &text, &bytes, &ignored) &&
-        !tuner_table_parse(&table, text, bytes, NULL, NULL))
-        o.table = &table;
     struct lint *l = lint_new(&o);
     lint_settings_of(j, l);
     lint_check(l);
@@ -356,7 +374,6 @@ static void check_environment(struct job *j)
             finding_add(&j->d->found, f.severity, arena_strdup(j->d->arena, f.id), "lint", "%s=%s: %s %s", f.subject,
                         f.value ? f.value : "?", f.text, f.advice);
     lint_free(l);
-    tuner_table_free(&table);
 }
 
 struct doctor *doctor_job(const struct doctor_job_options *o)
@@ -369,20 +386,21 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
     find_rank(&j);
     const char *mode = given(&j, "NCCLTUNE");
     if (mode && !strcmp(mode, "off")) {
-        finding_add(&d->found, FINDING_NOTE, NULL, "profile", "NCCLTUNE=off: nothing of nccltune is used");
+        doctor_add(d, FINDING_NOTE, "profile", "NCCLTUNE=off: nothing of nccltune is used");
     } else {
-        doctor_check_answer(d, o->run ? o->run : HOOK_RUN, given_to, &j);
+        check_answer(&j);
         check_pinned(&j);
         check_plugin(&j);
         doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
         doctor_check_observe(d, given(&j, "NCCLTUNE_OBSERVE"), given(&j, "NCCLTUNE_CAPTURE"));
         check_table(&j);
-        doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
+        doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.rules.next_auto);
         check_machine(&j);
         check_overrides(&j);
     }
     check_environment(&j);
     env_profile_free(j.pinned);
+    tuner_table_free(&j.rules);
     return d;
 }
 
@@ -400,6 +418,7 @@ void doctor_check_conf(struct doctor *d, const char *path)
         check_table(&j);
     }
     env_profile_free(j.pinned);
+    tuner_table_free(&j.rules);
     for (int i = n; i < d->found.n; i++)
         if (d->found.list[i].severity == FINDING_ERROR) {
             d->found.list[i].subject = "nccl.conf";

@@ -76,16 +76,14 @@ static void judge_network(const struct others *o, void *lib, const char *asked)
     unsigned has, known = net_known_to(o->nccl);
     const char *name = find_plugin(o, lib, "ncclNetPlugin_v", NEWEST_NET, &has);
     if (!name)
-        finding_add(&o->d->found, FINDING_WARNING, NULL, "network", "%s has no network interface of any NCCL release",
-                    asked);
+        doctor_add(o->d, FINDING_WARNING, "network", "%s has no network interface of any NCCL release", asked);
     else if (o->nccl && !(has & known))
-        finding_add(&o->d->found, FINDING_ERROR, NULL, "network",
-                    "NCCL %s cannot use network plugin %s (%s): it has interface %s, and NCCL takes %s; jobs run on "
-                    "NCCL's own network",
-                    env_version_text(version, o->nccl), name, asked, versions_text(o, has), versions_text(o, known));
+        doctor_add(o->d, FINDING_ERROR, "network",
+                   "NCCL %s cannot use network plugin %s (%s): it has interface %s, and NCCL takes %s; jobs run on "
+                   "NCCL's own network",
+                   env_version_text(version, o->nccl), name, asked, versions_text(o, has), versions_text(o, known));
     else
-        finding_add(&o->d->found, FINDING_OK, NULL, "network", "plugin %s (%s), interface %s", name, asked,
-                    versions_text(o, has));
+        doctor_add(o->d, FINDING_OK, "network", "plugin %s (%s), interface %s", name, asked, versions_text(o, has));
 }
 
 /* The first of the list that there is; NULL: NCCL's own network. */
@@ -101,8 +99,8 @@ static void *open_network(const struct others *o, const char **asked)
             return lib;
     }
     if (list)
-        finding_add(&o->d->found, FINDING_WARNING, NULL, "network",
-                    "NCCL_NET_PLUGIN=%s cannot be loaded (%s): jobs run on NCCL's own network", list, dlerror());
+        doctor_add(o->d, FINDING_WARNING, "network",
+                   "NCCL_NET_PLUGIN=%s cannot be loaded (%s): jobs run on NCCL's own network", list, dlerror());
     return NULL;
 }
 
@@ -144,8 +142,7 @@ static const char *tuner_of_jobs(const struct others *o, void *network, int chai
         void *named = doctor_open_plugin(o->d, "libnccl-tuner", next);
         name = tuner_of(o, named);
         if (!named)
-            finding_add(&o->d->found, FINDING_ERROR, NULL, "tuner", "NCCLTUNE_NEXT_TUNER=%s cannot be loaded: %s", next,
-                        dlerror());
+            doctor_add(o->d, FINDING_ERROR, "tuner", "NCCLTUNE_NEXT_TUNER=%s cannot be loaded: %s", next, dlerror());
         else
             dlclose(named);
     }
@@ -171,18 +168,18 @@ static void judge_tuner(const struct others *o, void *network, const char *measu
     const char *now = tuner_of_jobs(o, network, chained, &displaces);
     const char *then = measured_over ? tuner_in(o, measured_over) : NULL;
     if (displaces)
-        finding_add(&o->d->found, FINDING_WARNING, NULL, "tuner",
-                    "NCCL_TUNER_PLUGIN=%s is tuner '%s' and not nccltune's: no table is applied; name it in "
-                    "NCCLTUNE_NEXT_TUNER instead, to ask it first",
-                    given(o, "NCCL_TUNER_PLUGIN"), now ? now : "without a name");
+        doctor_add(o->d, FINDING_WARNING, "tuner",
+                   "NCCL_TUNER_PLUGIN=%s is tuner '%s' and not nccltune's: no table is applied; name it in "
+                   "NCCLTUNE_NEXT_TUNER instead, to ask it first",
+                   given(o, "NCCL_TUNER_PLUGIN"), now ? now : "without a name");
     if (measured_over && (!now != !then || (now && strcmp(now, then) != 0)))
-        finding_add(&o->d->found, FINDING_WARNING, NULL, "tuner",
-                    "the profile's baseline was measured over %s%s%s, and jobs run here over %s%s%s: measured gains do "
-                    "not apply",
-                    then ? "tuner '" : "NCCL's own choices", then ? then : "", then ? "'" : "",
-                    now ? "tuner '" : "NCCL's own choices", now ? now : "", now ? "'" : "");
+        doctor_add(o->d, FINDING_WARNING, "tuner",
+                   "the profile's baseline was measured over %s%s%s, and jobs run here over %s%s%s: measured gains do "
+                   "not apply",
+                   then ? "tuner '" : "NCCL's own choices", then ? then : "", then ? "'" : "",
+                   now ? "tuner '" : "NCCL's own choices", now ? now : "", now ? "'" : "");
     else if (now && !displaces)
-        finding_add(&o->d->found, FINDING_OK, NULL, "tuner", "'%s' is asked before the table", now);
+        doctor_add(o->d, FINDING_OK, "tuner", "'%s' is asked before the table", now);
 }
 
 void doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over, int chained)
