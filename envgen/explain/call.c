@@ -96,11 +96,6 @@ static const char *settings_text(struct arena *a, const struct bench_knobs *k)
     return text;
 }
 
-int explain_matches(const struct env_shape *s, const struct env_question *q)
-{
-    return (!q->nodes || s->nodes == q->nodes) && (!q->ranks || s->ranks == q->ranks);
-}
-
 const struct env_point *explain_nearest(const struct env_range *r, uint64_t bytes)
 {
     const struct env_point *best = NULL;
@@ -349,21 +344,6 @@ static void print_unmeasured(const struct env_profile *p, const struct env_quest
                 env_comment(p->arena, p->decisions->shapes[i].library));
 }
 
-/* NCCL's own choice for the shapes of the question that the profile knows, else for the one that it comes to. */
-static void print_own_choice(const struct env_profile *p, const struct env_question *q, struct explain_model *m,
-                             FILE *out)
-{
-    const struct env_decisions *d = p->decisions;
-    int told = 0, nodes, ranks;
-    for (int i = 0; i < d->nshapes; i++)
-        if (explain_model_knows_first(d, i) && explain_matches(&d->shapes[i], q)) {
-            explain_model_call(m, q->coll, q->bytes, d->shapes[i].nodes, d->shapes[i].ranks, out);
-            told = 1;
-        }
-    if (!told && !explain_model_shape(m, q, &nodes, &ranks))
-        explain_model_call(m, q->coll, q->bytes, nodes, ranks, out);
-}
-
 /* One number of nodes and ranks, which may have been measured as well as predicted, or in several ways at once. */
 static void print_one(const struct env_profile *p, const struct env_question *q, struct explain_model *m, FILE *out)
 {
@@ -378,7 +358,9 @@ static void print_one(const struct env_profile *p, const struct env_question *q,
     if (!explain_rules(p, q, out))
         fprintf(out, "\nNCCL: %stuner.csv has no rule for this call: NCCL's own choice is used.\n",
                 env_shape_with(p->decisions, BENCH_ON_GPUS) ? "" : "not measured, ");
-    print_own_choice(p, q, m, out);
+    struct explain_shape *own = arena_alloc(p->arena, ((size_t)p->decisions->nshapes + 1) * sizeof *own);
+    for (int i = 0, n = explain_model_shapes(m, p->decisions, q, own); i < n; i++)
+        explain_model_call(m, q->coll, q->bytes, own[i].nodes, own[i].ranks, out);
 }
 
 static int is_of_several(const struct env_decisions *d, const struct env_question *q)

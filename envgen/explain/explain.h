@@ -53,13 +53,14 @@ int explain_model_speaks(const struct explain_model *m);
 /* Nonzero if a shape is NCCL's, or the model engine's for NCCL: it has nothing to say of OpenMPI's. */
 int explain_model_knows(const struct env_shape *s);
 
-/* The same of a shape by its number, and none before it has as many nodes and ranks, as a measured one and a predicted
- * one may. */
-int explain_model_knows_first(const struct env_decisions *d, int shape);
-
-/* The shape of job that a question comes to, where it leaves nodes or ranks open: the nodes of the topology, a rank on
- * each of their GPUs. -1: there is none, or nothing can be said. */
-int explain_model_shape(const struct explain_model *m, const struct env_question *q, int *nodes, int *ranks);
+/* The shapes of job that a question comes to, into `out`, which has room for all of `d` and one more; returns how many:
+ * those of `d` that NCCL runs on, each number of nodes and ranks once, though it may be measured and predicted. Without
+ * any the nodes of the topology, a rank on each of their GPUs, where the question leaves that open. */
+struct explain_shape {
+    int nodes, ranks;
+};
+int explain_model_shapes(const struct explain_model *m, const struct env_decisions *d, const struct env_question *q,
+                         struct explain_shape *out);
 
 /* NCCL's own choice for a call, with a heading. */
 void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks, FILE *out);

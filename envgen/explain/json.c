@@ -71,13 +71,9 @@ static void keep_call(struct env_decisions *d, const struct env_decisions *all, 
 static void add_call_model(cJSON *array, struct explain_model *m, const struct env_decisions *kept,
                            const struct env_question *q)
 {
-    int nodes, ranks;
-    for (int i = 0; i < kept->nshapes; i++)
-        if (explain_model_knows_first(kept, i))
-            cJSON_AddItemToArray(
-                array, explain_model_json(m, q->coll, q->bytes, kept->shapes[i].nodes, kept->shapes[i].ranks));
-    if (!cJSON_GetArraySize(array) && !explain_model_shape(m, q, &nodes, &ranks))
-        cJSON_AddItemToArray(array, explain_model_json(m, q->coll, q->bytes, nodes, ranks));
+    struct explain_shape *own = arena_alloc(kept->arena, ((size_t)kept->nshapes + 1) * sizeof *own);
+    for (int i = 0, n = explain_model_shapes(m, kept, q, own); i < n; i++)
+        cJSON_AddItemToArray(array, explain_model_json(m, q->coll, q->bytes, own[i].nodes, own[i].ranks));
 }
 
 static void add_range_model(cJSON *array, struct explain_model *m, const struct env_shape *s, int coll,

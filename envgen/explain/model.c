@@ -1,5 +1,5 @@
 /* NCCL's own choices: its search and cost model on the profile's topology, under the profile's settings. */
-#include "envgen/explain/explain.h"
+#include "envgen/explain/explain_internal.h"
 
 #include <string.h>
 
@@ -65,26 +65,31 @@ int explain_model_knows(const struct env_shape *s)
     return !strcmp(bench_family_of(s->engine), BENCH_FAMILY_NCCL);
 }
 
-int explain_model_knows_first(const struct env_decisions *d, int shape)
+int explain_matches(const struct env_shape *s, const struct env_question *q)
 {
-    const struct env_shape *s = &d->shapes[shape];
-    for (const struct env_shape *before = d->shapes; before < s; before++)
-        if (explain_model_knows(before) && before->nodes == s->nodes && before->ranks == s->ranks)
-            return 0;
-    return explain_model_knows(s);
+    return (!q->nodes || s->nodes == q->nodes) && (!q->ranks || s->ranks == q->ranks);
 }
 
-int explain_model_shape(const struct explain_model *m, const struct env_question *q, int *nodes, int *ranks)
+int explain_model_shapes(const struct explain_model *m, const struct env_decisions *d, const struct env_question *q,
+                         struct explain_shape *out)
 {
-    if (m->silent)
-        return -1;
+    int n = 0;
+    for (int i = 0, k; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
+        for (k = 0; k < n && (out[k].nodes != s->nodes || out[k].ranks != s->ranks);)
+            k++;
+        if (k == n && explain_model_knows(s) && explain_matches(s, q))
+            out[n++] = (struct explain_shape){s->nodes, s->ranks};
+    }
+    if (n || m->silent)
+        return n;
     int gpus = m->topology->classes[m->setup.class_index].ngpus;
-    *nodes = q->nodes ? q->nodes : topo_class_hosts(m->topology, m->setup.class_index);
+    int nodes = q->nodes ? q->nodes : topo_class_hosts(m->topology, m->setup.class_index);
     if (!q->nodes && q->ranks)
-        *nodes = q->ranks < gpus ? 1 : q->ranks / gpus;
-    int64_t all = q->ranks ? q->ranks : (int64_t)*nodes * gpus;
-    *ranks = (int)all;
-    return all > INT32_MAX ? -1 : 0;
+        nodes = q->ranks < gpus ? 1 : q->ranks / gpus;
+    int64_t ranks = q->ranks ? q->ranks : (int64_t)nodes * gpus;
+    *out = (struct explain_shape){nodes, (int)ranks};
+    return ranks <= INT32_MAX;
 }
 
 static struct believed *believe(struct explain_model *m, int nodes, int ranks)

@@ -120,15 +120,16 @@ TEST_CASE(the_shape_of_a_question)
     } cases[] = {{0, 0, 2, 16}, {5, 0, 5, 40}, {0, 4, 1, 4}, {0, 64, 8, 64}, {3, 6, 3, 6}};
     struct env_profile *p = profile_of(scratch_path(&s, "topology.json"));
     struct explain_model *m = explain_model_new(p, 0);
-    int nodes, ranks;
+    const struct env_decisions none = {0};
+    struct explain_shape shape;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct env_question q = {.nodes = cases[i].nodes, .ranks = cases[i].ranks};
-        assert_int_equal(explain_model_shape(m, &q, &nodes, &ranks), 0);
-        assert_int_equal(nodes, cases[i].want_nodes);
-        assert_int_equal(ranks, cases[i].want_ranks);
+        assert_int_equal(explain_model_shapes(m, &none, &q, &shape), 1);
+        assert_int_equal(shape.nodes, cases[i].want_nodes);
+        assert_int_equal(shape.ranks, cases[i].want_ranks);
     }
     const struct env_question endless = {.nodes = INT32_MAX};
-    assert_int_equal(explain_model_shape(m, &endless, &nodes, &ranks), -1);
+    assert_int_equal(explain_model_shapes(m, &none, &endless, &shape), 0);
     explain_model_free(m);
     env_profile_free(p);
 }
@@ -140,10 +141,15 @@ TEST_CASE(shapes_are_told_once)
                                  {.engine = "model", .nodes = 2, .ranks = 16},
                                  {.engine = "model", .nodes = 4, .ranks = 16}};
     const struct env_decisions d = {.shapes = shapes, .nshapes = 4};
-    assert_false(explain_model_knows_first(&d, 0));
-    assert_true(explain_model_knows_first(&d, 1));
-    assert_false(explain_model_knows_first(&d, 2));
-    assert_true(explain_model_knows_first(&d, 3));
+    const struct env_question q = {0};
+    struct env_profile *p = profile_of(scratch_path(&s, "topology.json"));
+    struct explain_model *m = explain_model_new(p, 0);
+    struct explain_shape told[5];
+    assert_int_equal(explain_model_shapes(m, &d, &q, told), 2);
+    assert_int_equal(told[0].nodes, 2);
+    assert_int_equal(told[1].nodes, 4);
+    explain_model_free(m);
+    env_profile_free(p);
 }
 
 TEST_CASE(without_gpus_nothing_is_said)
