@@ -303,6 +303,9 @@ const struct lint_setting *lint_set_again(const struct lint *l, const struct lin
 /* The line of the last launch, if it is exported behind that and nothing starts after it; 0: something may read it. */
 long lint_behind_launch(const struct lint_setting *s);
 
+/* What keeps it from the ranks, "srun in line 3 does not pass"; NULL: nothing that is sure. */
+const char *lint_loss(const struct lint *l, const struct lint_setting *s);
+
 /* Nonzero if the environment of ranks has it, or loses it by it. */
 int lint_reaches(const struct lint_setting *s);
 

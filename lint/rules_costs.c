@@ -180,7 +180,7 @@ static int list_job(const struct lint *l, const struct lint_setting *s, struct b
         const struct lint_setting *o = l->settings[s->text->first + i];
         if (o != s && (!o->value || !o->var || !lint_reaches(o) || o->how == LINT_UNSET || o->hash == s->hash ||
                        o->group != s->group || o->branch != s->branch || o->body != s->body || lint_set_again(l, o) ||
-                       lint_behind_launch(o)))
+                       lint_loss(l, o)))
             continue;
         *which = o == s ? n : *which;
         *hash = hash_add(hash_add(*hash, o->hash), hash_text(o->value));
@@ -191,14 +191,17 @@ static int list_job(const struct lint *l, const struct lint_setting *s, struct b
     return n;
 }
 
-/* As its script has them; 0: it does not say. */
+/* As its script has them, or the one that sources it; 0: neither says. */
 static int nodes_of(const struct lint *l, const struct lint_setting *s)
 {
     const int most = 1 << 16;
-    struct lint_text *t = s->text;
-    if (t && t->nodes < 0)
-        t->nodes = l->options.predictor->script_nodes(t->doc.name, t->data, t->bytes);
-    return t && t->nodes <= most ? t->nodes : 0;
+    int nodes = 0;
+    for (struct lint_text *t = s->text; t && !nodes; t = t->sourced_by) {
+        if (t->nodes < 0)
+            t->nodes = l->options.predictor->script_nodes(t->doc.name, t->data, t->bytes);
+        nodes = t->nodes;
+    }
+    return nodes <= most ? nodes : 0;
 }
 
 static const struct predicted_cost *cost_of(struct lint *l, const struct lint_setting *s)
@@ -261,7 +264,7 @@ static void check_already_there(struct lint *l, const struct lint_setting *s)
 static void check_predicted(struct lint *l, const struct lint_setting *s)
 {
     if (!l->options.predictor || !l->options.topology || l->options.measured || !s->value || !lint_reaches(s) ||
-        lint_set_again(l, s) || lint_behind_launch(s))
+        lint_set_again(l, s) || lint_loss(l, s))
         return;
     check_already_there(l, s);
     const struct predicted_cost *c = cost_of(l, s);

@@ -97,9 +97,8 @@ long lint_behind_launch(const struct lint_setting *s)
     return line;
 }
 
-/* What keeps it from the ranks, "srun in line 3 does not pass"; NULL: nothing that is sure. Open MPI's ranks on the
- * first host have what it does not pass. */
-static const char *find_loss(const struct lint *l, const struct lint_setting *s)
+/* Open MPI's ranks on the first host have what it does not pass. */
+const char *lint_loss(const struct lint *l, const struct lint_setting *s)
 {
     const struct lint_text *t = s->text;
     const struct lint_launch *by = NULL;
@@ -149,7 +148,7 @@ struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *
         const int stays = s->how == LINT_ASSIGNED && !s->nothing;
         if ((!stays && (!sets(s) || s->how == LINT_UNSET)) || is_outdone(l, i))
             continue;
-        const char *lost = find_loss(l, s);
+        const char *lost = lint_loss(l, s);
         if (lost || !stays)
             values[(*n)++] = (struct lint_value){s->name, s->value, s->branch != NULL, lost};
     }

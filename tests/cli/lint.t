@@ -398,6 +398,11 @@ What a setting costs is predicted for the nodes that the script asks for, else f
   On 8 of these nodes
   $ printf '%s\n' 'export NCCL_IB_HCA==mlx5_0' 'srun train' | on
   On 16 of these nodes
+  $ echo 'export NCCL_IB_HCA==mlx5_0' >hca.env && printf '%s\n' '#SBATCH -N4' '. ./hca.env' 'srun train' >sourcing.sh
+  $ nccltune lint --topology h16.json sourcing.sh | grep -o 'On [0-9]* of these nodes an AllReduce'
+  On 4 of these nodes an AllReduce
+  $ printf '%s\n' '#SBATCH -N4' 'export NCCL_IB_HCA==mlx5_0' 'srun --export=NONE train' | on
+  [1]
 
 Behind a test and && or behind ||, and in a while loop, a setting is one of a branch; what a function sets that nothing calls is not set
 
