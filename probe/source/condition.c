@@ -1,5 +1,5 @@
-/* The condition of GPUs, through NVML (NVML API Reference Guide; every function is optional), and of RDMA ports, by the
- * kernel's files. */
+/* NVML, loaded once for all that asks it (NVML API Reference Guide); the condition of GPUs through it, and that of RDMA
+ * ports by the kernel's files. */
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -12,33 +12,85 @@
 #include "probe/source/nvml.h"
 #include "probe/topology/sysfs.h"
 
+/* ---- the library ------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *symbol;
+    size_t at;
+    int optional;
+} functions[] = {
+    {"nvmlInit_v2", offsetof(struct nvml, init)},
+    {"nvmlShutdown", offsetof(struct nvml, shutdown)},
+    {"nvmlErrorString", offsetof(struct nvml, error)},
+    {"nvmlDeviceGetCount_v2", offsetof(struct nvml, count)},
+    {"nvmlDeviceGetHandleByIndex_v2", offsetof(struct nvml, device)},
+    {"nvmlDeviceGetPciInfo_v3", offsetof(struct nvml, pci)},
+    {"nvmlDeviceGetName", offsetof(struct nvml, name)},
+    {"nvmlDeviceGetUUID", offsetof(struct nvml, uuid)},
+    {"nvmlDeviceGetCudaComputeCapability", offsetof(struct nvml, capability)},
+    {"nvmlDeviceGetMemoryInfo", offsetof(struct nvml, memory)},
+    {"nvmlDeviceGetNvLinkState", offsetof(struct nvml, link_state)},
+    {"nvmlDeviceGetNvLinkRemotePciInfo_v2", offsetof(struct nvml, link_pci)},
+    {"nvmlDeviceGetNvLinkRemoteDeviceType", offsetof(struct nvml, link_type), 1}, /* from driver 460 on */
+    {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), 1},
+    {"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver), 1},
+    {"nvmlSystemGetCudaDriverVersion_v2", offsetof(struct nvml, cuda), 1},
+    {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), 1},
+    {"nvmlDeviceGetGpuFabricInfo", offsetof(struct nvml, fabric), 1},
+    {"nvmlDeviceGetP2PStatus", offsetof(struct nvml, p2p), 1},
+    {"nvmlDeviceGetVbiosVersion", offsetof(struct nvml, vbios), 1},
+    {"nvmlDeviceGetUtilizationRates", offsetof(struct nvml, utilization), 1},
+    {"nvmlDeviceGetTotalEccErrors", offsetof(struct nvml, ecc), 1},
+    {"nvmlDeviceGetPcieReplayCounter", offsetof(struct nvml, replays), 1},
+    {"nvmlDeviceGetNvLinkErrorCounter", offsetof(struct nvml, link_errors), 1},
+    {"nvmlDeviceGetRemappedRows", offsetof(struct nvml, rows), 1},
+    {"nvmlDeviceGetRetiredPagesPendingStatus", offsetof(struct nvml, pages_pending), 1},
+    {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml, throttle), 1},
+    {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature), 1},
+    {"nvmlDeviceGetTemperatureThreshold", offsetof(struct nvml, threshold), 1},
+    {"nvmlDeviceGetViolationStatus", offsetof(struct nvml, violation), 1},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, processes), 1},
+    {"nvmlEventSetCreate", offsetof(struct nvml, event_set), 1},
+    {"nvmlDeviceRegisterEvents", offsetof(struct nvml, event_ask), 1},
+    {"nvmlEventSetWait_v2", offsetof(struct nvml, event_wait), 1},
+    {"nvmlEventSetFree", offsetof(struct nvml, event_free), 1},
+};
+
+static int start_library(struct nvml *n, struct err *e)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *function = dlsym(n->library, functions[i].symbol);
+        if (!function && !functions[i].optional)
+            return err_set(e, ERR_LACKS, "the driver's library has no %s", functions[i].symbol);
+        *(void **)((char *)n + functions[i].at) = function;
+    }
+    int result = n->init();
+    return result == NVML_SUCCESS ? 0 : err_set(e, ERR_LACKS, "%s", n->error(result));
+}
+
+int nvml_open(struct nvml *n, struct err *e)
+{
+    const char *path = getenv("NCCLTUNE_NVML");
+    n->library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!n->library)
+        return err_set(e, ERR_LACKS, "%s", dlerror());
+    int rc = start_library(n, e);
+    if (rc)
+        dlclose(n->library);
+    return rc;
+}
+
+void nvml_close(struct nvml *n)
+{
+    n->shutdown();
+    dlclose(n->library);
+}
+
 /* ---- errors of GPUs (NVML: Device Queries, NvLink Methods) ------------------------------------------------------- */
 
 enum { ECC_CORRECTED = 0, ECC_UNCORRECTED = 1, ECC_SINCE_LOADED = 0, LINK_COUNTERS = 4 };
 
-static const struct {
-    size_t at;
-    const char *symbol;
-} error_symbols[] = {
-    {offsetof(struct gpu_errors, ecc), "nvmlDeviceGetTotalEccErrors"},
-    {offsetof(struct gpu_errors, replays), "nvmlDeviceGetPcieReplayCounter"},
-    {offsetof(struct gpu_errors, link_errors), "nvmlDeviceGetNvLinkErrorCounter"},
-    {offsetof(struct gpu_errors, rows), "nvmlDeviceGetRemappedRows"},
-    {offsetof(struct gpu_errors, pages_pending), "nvmlDeviceGetRetiredPagesPendingStatus"},
-    {offsetof(struct gpu_errors, throttle), "nvmlDeviceGetCurrentClocksThrottleReasons"},
-};
-
-struct gpu_errors gpu_errors_of(void *library)
-{
-    struct gpu_errors e = {0};
-    for (size_t i = 0; i < sizeof error_symbols / sizeof *error_symbols; i++) {
-        void *function = dlsym(library, error_symbols[i].symbol);
-        memcpy((char *)&e + error_symbols[i].at, &function, sizeof function);
-    }
-    return e;
-}
-
-void gpu_errors_count(const struct gpu_errors *from, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
+void gpu_errors_count(const struct nvml *from, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
 {
     unsigned long long n, sum = 0;
     unsigned replays;
@@ -59,7 +111,7 @@ void gpu_errors_count(const struct gpu_errors *from, nvml_device d, const char *
         tell(user, "nvlink-errors", gpu, (double)sum);
 }
 
-void gpu_errors_state(const struct gpu_errors *from, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
+void gpu_errors_state(const struct nvml *from, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
 {
     unsigned corrected, uncorrected, rows_pending = 0, failed = 0;
     unsigned long long reasons = 0;
@@ -76,55 +128,20 @@ void gpu_errors_state(const struct gpu_errors *from, nvml_device d, const char *
 
 /* ---- watching GPUs ----------------------------------------------------------------------------------------------- */
 
-struct violation {
-    unsigned long long reference_us, violation_ns;
-};
-
-struct utilization {
-    unsigned gpu, memory;
-};
-
-struct event {
-    nvml_device device;
-    unsigned long long type, data; /* data of an Xid: its code */
-    unsigned gpu_instance, compute_instance;
-};
-
 enum { TEMPERATURE_NOW = 0, TEMPERATURE_SLOWDOWN = 1, VIOLATION_POWER = 0, VIOLATION_THERMAL = 1 };
 #define THROTTLE_CLOCKS 0x2ull /* applications' clocks */
 #define THROTTLE_HEAT   0x20ull
 #define EVENT_XID       8ull
 #define TOO_SMALL       7 /* NVML_ERROR_INSUFFICIENT_SIZE */
 
-/* What is filled by nvmlDeviceGetComputeRunningProcesses_v3. */
-struct process {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
-};
-
 #define MOST_GPUS      64
 #define MOST_XIDS      32
 #define MOST_PROCESSES 64 /* that are looked at */
 
 struct gpu_watch {
-    void *library;
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*count)(unsigned *n);
-    int (*device)(unsigned index, nvml_device *d);
-    int (*temperature)(nvml_device d, int sensor, unsigned *celsius);
-    int (*threshold)(nvml_device d, int which, unsigned *celsius);
-    int (*violation)(nvml_device d, int policy, struct violation *v);
-    int (*processes)(nvml_device d, unsigned *count, struct process *list);
-    int (*utilization)(nvml_device d, struct utilization *u);
-    int (*event_set)(void **set);
-    int (*event_ask)(nvml_device d, unsigned long long types, void *set);
-    int (*event_wait)(void *set, struct event *e, unsigned timeout_ms);
-    int (*event_free)(void *set);
+    struct nvml nvml;
     nvml_device devices[MOST_GPUS];
     unsigned gpus;
-    struct gpu_errors errors;
     void *events;
     struct {
         unsigned gpu, count;
@@ -133,54 +150,28 @@ struct gpu_watch {
     int nxids;
 };
 
-static const struct {
-    size_t at;
-    const char *symbol;
-} watch_symbols[] = {
-    {offsetof(struct gpu_watch, init), "nvmlInit_v2"},
-    {offsetof(struct gpu_watch, shutdown), "nvmlShutdown"},
-    {offsetof(struct gpu_watch, count), "nvmlDeviceGetCount_v2"},
-    {offsetof(struct gpu_watch, device), "nvmlDeviceGetHandleByIndex_v2"},
-    {offsetof(struct gpu_watch, temperature), "nvmlDeviceGetTemperature"},
-    {offsetof(struct gpu_watch, threshold), "nvmlDeviceGetTemperatureThreshold"},
-    {offsetof(struct gpu_watch, violation), "nvmlDeviceGetViolationStatus"},
-    {offsetof(struct gpu_watch, processes), "nvmlDeviceGetComputeRunningProcesses_v3"},
-    {offsetof(struct gpu_watch, utilization), "nvmlDeviceGetUtilizationRates"},
-    {offsetof(struct gpu_watch, event_set), "nvmlEventSetCreate"},
-    {offsetof(struct gpu_watch, event_ask), "nvmlDeviceRegisterEvents"},
-    {offsetof(struct gpu_watch, event_wait), "nvmlEventSetWait_v2"},
-    {offsetof(struct gpu_watch, event_free), "nvmlEventSetFree"},
-};
-
 static void listen_for_xids(struct gpu_watch *w)
 {
-    if (!w->event_set || !w->event_ask || !w->event_wait || w->event_set(&w->events) != NVML_SUCCESS)
+    const struct nvml *n = &w->nvml;
+    if (!n->event_set || !n->event_ask || !n->event_wait || n->event_set(&w->events) != NVML_SUCCESS)
         w->events = NULL;
     for (unsigned i = 0; w->events && i < w->gpus; i++)
         if (w->devices[i])
-            w->event_ask(w->devices[i], EVENT_XID, w->events);
+            n->event_ask(w->devices[i], EVENT_XID, w->events);
 }
 
 struct gpu_watch *gpu_watch_open(void)
 {
-    const char *path = getenv("NCCLTUNE_NVML");
-    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    struct gpu_watch *w = library ? calloc(1, sizeof *w) : NULL;
-    for (size_t i = 0; w && i < sizeof watch_symbols / sizeof *watch_symbols; i++)
-        *(void **)((char *)w + watch_symbols[i].at) = dlsym(library, watch_symbols[i].symbol);
-    if (!w || !w->init || !w->shutdown || !w->count || !w->device || w->init() != NVML_SUCCESS) {
-        if (library)
-            dlclose(library);
+    struct gpu_watch *w = calloc(1, sizeof *w);
+    if (!w || nvml_open(&w->nvml, NULL)) {
         free(w);
         return NULL;
     }
-    w->library = library;
-    w->errors = gpu_errors_of(library);
-    if (w->count(&w->gpus) != NVML_SUCCESS)
+    if (w->nvml.count(&w->gpus) != NVML_SUCCESS)
         w->gpus = 0;
     w->gpus = w->gpus < MOST_GPUS ? w->gpus : MOST_GPUS;
     for (unsigned i = 0; i < w->gpus; i++)
-        if (w->device(i, &w->devices[i]) != NVML_SUCCESS)
+        if (w->nvml.device(i, &w->devices[i]) != NVML_SUCCESS)
             w->devices[i] = NULL;
     listen_for_xids(w);
     return w;
@@ -190,16 +181,15 @@ void gpu_watch_close(struct gpu_watch *w)
 {
     if (!w)
         return;
-    if (w->events && w->event_free)
-        w->event_free(w->events);
-    w->shutdown();
-    dlclose(w->library);
+    if (w->events && w->nvml.event_free)
+        w->nvml.event_free(w->events);
+    nvml_close(&w->nvml);
     free(w);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static void note_xid(struct gpu_watch *w, const struct event *e)
+static void note_xid(struct gpu_watch *w, const struct nvml_event *e)
 {
     unsigned gpu = 0;
     int i = 0;
@@ -217,9 +207,9 @@ static void note_xid(struct gpu_watch *w, const struct event *e)
 
 static void read_xids(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
 {
-    struct event e = {0};
+    struct nvml_event e = {0};
     char subject[64];
-    for (int most = 1000; w->events && most && w->event_wait(w->events, &e, 0) == NVML_SUCCESS; most--)
+    for (int most = 1000; w->events && most && w->nvml.event_wait(w->events, &e, 0) == NVML_SUCCESS; most--)
         if (e.type == EVENT_XID)
             note_xid(w, &e);
     for (int i = 0; i < w->nxids; i++) {
@@ -228,22 +218,22 @@ static void read_xids(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
     }
 }
 
-static void read_clocks(const struct gpu_watch *w, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
+static void read_clocks(const struct nvml *n, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
 {
     static const char *const slowed[] = {[VIOLATION_POWER] = "gpu-power-time", [VIOLATION_THERMAL] = "gpu-heat-time"};
     unsigned long long reasons;
     unsigned now, limit;
-    struct violation v;
-    if (w->errors.throttle && w->errors.throttle(d, &reasons) == NVML_SUCCESS) {
+    struct nvml_violation v;
+    if (n->throttle && n->throttle(d, &reasons) == NVML_SUCCESS) {
         tell(user, "gpu-slowed", gpu, (reasons & NVML_THROTTLE_HW) != 0);
         tell(user, "gpu-heat", gpu, (reasons & THROTTLE_HEAT) != 0);
         tell(user, "gpu-clocks", gpu, (reasons & THROTTLE_CLOCKS) != 0);
     }
-    if (w->temperature && w->threshold && w->temperature(d, TEMPERATURE_NOW, &now) == NVML_SUCCESS &&
-        w->threshold(d, TEMPERATURE_SLOWDOWN, &limit) == NVML_SUCCESS)
+    if (n->temperature && n->threshold && n->temperature(d, TEMPERATURE_NOW, &now) == NVML_SUCCESS &&
+        n->threshold(d, TEMPERATURE_SLOWDOWN, &limit) == NVML_SUCCESS)
         tell(user, "gpu-hot", gpu, (double)now - limit);
     for (int policy = VIOLATION_POWER; policy <= VIOLATION_THERMAL; policy++)
-        if (w->violation && w->violation(d, policy, &v) == NVML_SUCCESS)
+        if (n->violation && n->violation(d, policy, &v) == NVML_SUCCESS)
             tell(user, slowed[policy], gpu, (double)v.violation_ns * 1e-9);
 }
 
@@ -262,27 +252,27 @@ static int is_mps_server(unsigned pid)
 }
 
 /* How many processes compute on it; -1 unknown. */
-static int count_processes(const struct gpu_watch *w, nvml_device d)
+static int count_processes(const struct nvml *n, nvml_device d)
 {
-    struct process list[MOST_PROCESSES];
-    unsigned n = MOST_PROCESSES;
-    int result = w->processes ? w->processes(d, &n, list) : -1;
+    struct nvml_process list[MOST_PROCESSES];
+    unsigned count = MOST_PROCESSES;
+    int result = n->processes ? n->processes(d, &count, list) : -1;
     if (result != NVML_SUCCESS)
-        return result == TOO_SMALL ? (int)n : -1;
+        return result == TOO_SMALL ? (int)count : -1;
     int others = 0;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < count; i++)
         others += !is_mps_server(list[i].pid);
     return others;
 }
 
-static void read_work(const struct gpu_watch *w, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
+static void read_work(const struct nvml *n, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
 {
-    struct utilization u;
-    int n = count_processes(w, d);
-    if (n >= 0)
-        tell(user, "gpu-processes", gpu, n);
-    if (w->utilization && w->utilization(d, &u) == NVML_SUCCESS)
-        tell(user, "gpu-busy", gpu, u.gpu);
+    unsigned percent[2];
+    int processes = count_processes(n, d);
+    if (processes >= 0)
+        tell(user, "gpu-processes", gpu, processes);
+    if (n->utilization && n->utilization(d, percent) == NVML_SUCCESS)
+        tell(user, "gpu-busy", gpu, percent[0]);
 }
 
 void gpu_watch_read(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
@@ -292,9 +282,9 @@ void gpu_watch_read(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
         if (!w->devices[i])
             continue;
         snprintf(gpu, sizeof gpu, "GPU %u", i);
-        read_clocks(w, w->devices[i], gpu, tell, user);
-        read_work(w, w->devices[i], gpu, tell, user);
-        gpu_errors_count(&w->errors, w->devices[i], gpu, tell, user);
+        read_clocks(&w->nvml, w->devices[i], gpu, tell, user);
+        read_work(&w->nvml, w->devices[i], gpu, tell, user);
+        gpu_errors_count(&w->nvml, w->devices[i], gpu, tell, user);
     }
     read_xids(w, tell, user);
 }

@@ -1,76 +1,8 @@
-/* NVIDIA GPUs and NVLink, through NVML, which is loaded when it is there. NCCLTUNE_NVML names another library. */
-#include <dlfcn.h>
-#include <stdlib.h>
+/* NVIDIA GPUs and NVLink, through NVML, where it is there. */
 #include <string.h>
 
 #include "probe/source/nvml.h"
 #include "probe/source/source.h"
-
-struct nvml {
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error)(int result);
-    int (*count)(unsigned *n);
-    int (*device)(unsigned index, nvml_device *d);
-    int (*pci)(nvml_device d, struct nvml_pci *pci);
-    int (*name)(nvml_device d, char *name, unsigned room);
-    int (*uuid)(nvml_device d, char *uuid, unsigned room);
-    int (*capability)(nvml_device d, int *major, int *minor);
-    int (*memory)(nvml_device d, struct nvml_memory *m);
-    int (*link_state)(nvml_device d, unsigned link, int *active);
-    int (*link_pci)(nvml_device d, unsigned link, struct nvml_pci *remote);
-    int (*link_type)(nvml_device d, unsigned link, int *type); /* NULL before driver 460 */
-    int (*fields)(nvml_device d, int n, struct nvml_field *fields);
-    int (*driver)(char *version, unsigned room);
-    int (*cuda)(int *version);
-    int (*mig)(nvml_device d, unsigned *now, unsigned *pending);
-    int (*fabric)(nvml_device d, struct nvml_fabric *f);
-    int (*p2p)(nvml_device d, nvml_device peer, int capability, int *status);
-    int (*vbios)(nvml_device d, char *version, unsigned room);
-    int (*utilization)(nvml_device d, unsigned percent[2]); /* of the GPU, of its memory */
-    struct gpu_errors errors;
-};
-
-static const struct {
-    size_t at;
-    const char *symbol;
-    int optional;
-} symbols[] = {
-    {offsetof(struct nvml, init), "nvmlInit_v2", 0},
-    {offsetof(struct nvml, shutdown), "nvmlShutdown", 0},
-    {offsetof(struct nvml, error), "nvmlErrorString", 0},
-    {offsetof(struct nvml, count), "nvmlDeviceGetCount_v2", 0},
-    {offsetof(struct nvml, device), "nvmlDeviceGetHandleByIndex_v2", 0},
-    {offsetof(struct nvml, pci), "nvmlDeviceGetPciInfo_v3", 0},
-    {offsetof(struct nvml, name), "nvmlDeviceGetName", 0},
-    {offsetof(struct nvml, uuid), "nvmlDeviceGetUUID", 0},
-    {offsetof(struct nvml, capability), "nvmlDeviceGetCudaComputeCapability", 0},
-    {offsetof(struct nvml, memory), "nvmlDeviceGetMemoryInfo", 0},
-    {offsetof(struct nvml, link_state), "nvmlDeviceGetNvLinkState", 0},
-    {offsetof(struct nvml, link_pci), "nvmlDeviceGetNvLinkRemotePciInfo_v2", 0},
-    {offsetof(struct nvml, link_type), "nvmlDeviceGetNvLinkRemoteDeviceType", 1},
-    {offsetof(struct nvml, fields), "nvmlDeviceGetFieldValues", 1},
-    {offsetof(struct nvml, driver), "nvmlSystemGetDriverVersion", 1},
-    {offsetof(struct nvml, cuda), "nvmlSystemGetCudaDriverVersion_v2", 1},
-    {offsetof(struct nvml, mig), "nvmlDeviceGetMigMode", 1},
-    {offsetof(struct nvml, fabric), "nvmlDeviceGetGpuFabricInfo", 1},
-    {offsetof(struct nvml, p2p), "nvmlDeviceGetP2PStatus", 1},
-    {offsetof(struct nvml, vbios), "nvmlDeviceGetVbiosVersion", 1},
-    {offsetof(struct nvml, utilization), "nvmlDeviceGetUtilizationRates", 1},
-};
-
-/* NULL, or the first symbol that is not there. */
-static const char *resolve_symbols(void *library, struct nvml *n)
-{
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *function = dlsym(library, symbols[i].symbol);
-        if (!function && !symbols[i].optional)
-            return symbols[i].symbol;
-        memcpy((char *)n + symbols[i].at, &function, sizeof function);
-    }
-    n->errors = gpu_errors_of(library);
-    return NULL;
-}
 
 /* The GPU's record at that address; added, with an object of unknown place, when the PCI tree has not shown it. */
 static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pci *p)
@@ -289,8 +221,8 @@ static void read_gpus(const struct nvml *n, struct topology *t, struct topo_clas
         if (gpus[i] >= 0) {
             const char *gpu = arena_printf(t->arena, "GPU%d", c->gpus[gpus[i]].index);
             add_links(n, t, c, devices[i], gpus[i]);
-            gpu_errors_count(&n->errors, devices[i], gpu, add_sign, t);
-            gpu_errors_state(&n->errors, devices[i], gpu, add_sign, t);
+            gpu_errors_count(n, devices[i], gpu, add_sign, t);
+            gpu_errors_state(n, devices[i], gpu, add_sign, t);
             tell_link(n, t, &c->objects[c->gpus[gpus[i]].object], devices[i], gpu);
         }
     /* GPUs that the driver has taken but does not show: fallen off the bus. A container shows those that it was given.
@@ -305,22 +237,12 @@ static void read_gpus(const struct nvml *n, struct topology *t, struct topo_clas
 
 void source_nvml(struct topology *t, struct topo_class *c)
 {
-    const char *path = getenv("NCCLTUNE_NVML");
     struct nvml n;
-    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        build_note(t, c, "NVML: %s", dlerror());
+    struct err e = {0};
+    if (nvml_open(&n, &e)) {
+        build_note(t, c, "NVML: %s", e.text);
         return;
     }
-    const char *missing = resolve_symbols(library, &n);
-    int result = missing ? NVML_SUCCESS : n.init();
-    if (missing) {
-        build_note(t, c, "NVML: the driver's library has no %s", missing);
-    } else if (result != NVML_SUCCESS) {
-        build_note(t, c, "NVML: %s", n.error(result));
-    } else {
-        read_gpus(&n, t, c);
-        n.shutdown();
-    }
-    dlclose(library);
+    read_gpus(&n, t, c);
+    nvml_close(&n);
 }
