@@ -23,15 +23,6 @@
 #define GRACE_S    0.5
 #define LINGER_S   3.0 /* of an agent that has said all */
 
-/* What a node said, kept until all nodes before it are done: the result does not depend on who is faster. */
-struct answer {
-    int done;
-    char *text; /* NULL: it is missing */
-    size_t used;
-    char *why;  /* NULL: nothing to complain about so far */
-    int exited; /* the agent */
-};
-
 /* A node being asked. */
 struct slot {
     int host; /* index into the list; -1: free */
@@ -55,8 +46,8 @@ struct gathering {
     struct slot *slots;
     struct pollfd *fds; /* two a slot */
     int nslots, next;
-    struct answer *answers;
-    int taken; /* answers[0..taken) have been */
+    struct cluster_answer *answers; /* in the order of the hosts, whoever is faster; without a host: not there yet */
+    int taken;                      /* answers[0..taken) have been */
 };
 
 /* ---- what nodes say of themselves -------------------------------------------------------------------------------- */
@@ -144,7 +135,7 @@ struct topology *cluster_merge(const struct cluster_answer *answers, int n, stru
 
 static void miss_host(struct gathering *g, int host, const char *why)
 {
-    g->answers[host] = (struct answer){.done = 1, .why = arena_strdup(g->arena, why)};
+    g->answers[host] = (struct cluster_answer){.host = g->ask->hosts[host], .why = arena_strdup(g->arena, why)};
 }
 
 static void clear_slot(struct slot *s)
@@ -222,16 +213,10 @@ static void read_complaint(struct slot *s)
 /* Hand on the answers whose turn it is. */
 static void take_answers(struct gathering *g)
 {
-    for (; g->taken < g->ask->nhosts && g->answers[g->taken].done; g->taken++) {
-        struct answer *own = &g->answers[g->taken];
-        const struct cluster_answer answer = {.host = g->ask->hosts[g->taken],
-                                              .text = own->text,
-                                              .bytes = own->used,
-                                              .why = own->why,
-                                              .exited = own->exited};
-        g->take(g->user, g->taken, &answer);
-        free(own->text);
-        *own = (struct answer){.done = 1};
+    for (; g->taken < g->ask->nhosts && g->answers[g->taken].host; g->taken++) {
+        struct cluster_answer *own = &g->answers[g->taken];
+        g->take(g->user, g->taken, own);
+        free((char *)own->text);
     }
 }
 
@@ -250,18 +235,15 @@ static int let_agent_linger(struct slot *s)
 static void keep_answer(struct gathering *g, struct slot *s)
 {
     char status[PROC_STATUS_TEXT];
-    struct answer *answer = &g->answers[s->host];
+    struct cluster_answer *answer = &g->answers[s->host];
     while (s->complained && s->complaint[s->complained - 1] == ' ')
         s->complaint[--s->complained] = 0;
+    *answer = (struct cluster_answer){.host = g->ask->hosts[s->host], .text = s->text, .bytes = s->used};
+    s->text = NULL;
     answer->exited = proc_ended(&s->p, s->ended ? 0 : LINGER_S);
-    if (answer->exited && s->p.status != 0) {
+    if (answer->exited && s->p.status != 0)
         answer->why = arena_printf(g->arena, "%s%s%s", proc_status_text(s->p.status, status), s->complained ? ": " : "",
                                    s->complaint);
-    }
-    answer->done = 1;
-    answer->text = s->text;
-    answer->used = s->used;
-    s->text = NULL;
     clear_slot(s);
 }
 
@@ -342,7 +324,7 @@ int cluster_ask_each(const struct cluster_ask *ask, const volatile sig_atomic_t 
     for (int i = 0; i < g.nslots; i++)
         clear_slot(&g.slots[i]);
     for (int i = g.taken; i < ask->nhosts; i++)
-        free(g.answers[i].text);
+        free((char *)g.answers[i].text);
     arena_free(a);
     return rc ? rc : stop && *stop ? err_set(e, ERR_FAILED, "interrupted") : 0;
 }

@@ -9,17 +9,10 @@
 
 #define MOST_SAID 4 /* differences of one host; the first say enough */
 
-/* Nodes that are alike in all that counts, on the way to a group. */
-struct kind {
-    int class_index;
-    const char *release; /* of NCCL; NULL none */
-};
-
 struct grouping {
     const struct topology *t;
     struct arena *a;
     struct cluster_groups found;
-    struct kind *kinds; /* the first of every group */
 };
 
 void cluster_leave_out(struct cluster_left_out *all, const char *name, const char *why)
@@ -87,31 +80,33 @@ static const char *find_own_error(const struct grouping *g, const struct topo_ho
 
 /* ---- who goes with whom ------------------------------------------------------------------------------------------ */
 
-/* Why nodes of the second kind are not measured with those of the first; NULL: they are. */
-static const char *kinds_apart(const struct grouping *g, struct kind x, struct kind y)
+static const struct topo_class *class_of(const struct grouping *g, int host)
 {
-    const struct topo_class *first = &g->t->classes[x.class_index], *other = &g->t->classes[y.class_index];
+    return &g->t->classes[g->t->hosts[host].class_index];
+}
+
+/* Why the second host is not measured with the first; NULL: it is. */
+static const char *hosts_apart(const struct grouping *g, int x, int y)
+{
+    const struct topo_class *first = class_of(g, x), *other = class_of(g, y);
+    const char *ours = topo_host_release(g->t, x, g->a), *theirs = topo_host_release(g->t, y, g->a);
     const char *why = topo_apart(first, other, g->a);
     if (why)
         return why;
     if (first->ngpus && first->driver && other->driver && strcmp(first->driver, other->driver) != 0)
         return arena_printf(g->a, "GPU driver %s instead of %s", other->driver, first->driver);
-    if (first->ngpus && x.release && y.release && strcmp(x.release, y.release) != 0)
-        return arena_printf(g->a, "%s instead of %s", y.release, x.release);
+    if (first->ngpus && ours && theirs && strcmp(ours, theirs) != 0)
+        return arena_printf(g->a, "%s instead of %s", theirs, ours);
     return NULL;
 }
 
 static void add_host(struct grouping *g, int host)
 {
-    struct kind k = {g->t->hosts[host].class_index, topo_host_release(g->t, host, g->a)};
     int at = 0;
-    while (at < g->found.n && kinds_apart(g, g->kinds[at], k))
+    while (at < g->found.n && hosts_apart(g, g->found.list[at].hosts[0], host))
         at++;
-    if (at == g->found.n) {
-        g->kinds = arena_grow(g->a, g->kinds, (size_t)at, sizeof *g->kinds);
-        g->kinds[at] = k;
-        ARENA_ADD(g->a, g->found.list, g->found.n).name = g->t->classes[k.class_index].name;
-    }
+    if (at == g->found.n)
+        ARENA_ADD(g->a, g->found.list, g->found.n).name = class_of(g, host)->name;
     struct cluster_group *group = &g->found.list[at];
     ARENA_ADD(g->a, group->hosts, group->nhosts) = host;
 }
@@ -120,7 +115,7 @@ static void add_host(struct grouping *g, int host)
 
 static int count_gpus(const struct grouping *g, int group)
 {
-    return g->t->classes[g->kinds[group].class_index].ngpus;
+    return class_of(g, g->found.list[group].hosts[0])->ngpus;
 }
 
 static int matters_more(const struct grouping *g, int x, int y)
@@ -137,17 +132,14 @@ static void put_best_first(struct grouping *g)
         if (matters_more(g, i, best))
             best = i;
     struct cluster_group group = g->found.list[best];
-    struct kind kind = g->kinds[best];
     memmove(g->found.list + 1, g->found.list, (size_t)best * sizeof group);
-    memmove(g->kinds + 1, g->kinds, (size_t)best * sizeof kind);
     g->found.list[0] = group;
-    g->kinds[0] = kind;
 }
 
 static void leave_group_out(struct grouping *g, int group, const char *verdict)
 {
     const struct cluster_group *x = &g->found.list[group];
-    const char *why = arena_printf(g->a, "%s: %s", verdict, kinds_apart(g, g->kinds[0], g->kinds[group]));
+    const char *why = arena_printf(g->a, "%s: %s", verdict, hosts_apart(g, g->found.list[0].hosts[0], x->hosts[0]));
     for (int i = 0; i < x->nhosts; i++)
         cluster_leave_out(&g->found.left, g->t->hosts[x->hosts[i]].name, why);
 }
@@ -164,8 +156,7 @@ static void drop_small_groups(struct grouping *g)
             leave_group_out(g, i, verdict);
             continue;
         }
-        g->found.list[n] = g->found.list[i];
-        g->kinds[n++] = g->kinds[i];
+        g->found.list[n++] = g->found.list[i];
     }
     g->found.n = n;
 }

@@ -3,16 +3,14 @@
  *
  *   Switch  40 "S-b8cef60300aa0000"   # "leaf-1" …
  *   [7]  "H-506b4b0300ca1f2e"[1](506b4b0300ca1f2f)   # "node1 mlx5_0" lid 12 4xNDR */
-#include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/file.h"
 #include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
-
-#define MOST_ENDS (1 << 20)
 
 /* A port of an HCA, on a port of a switch. */
 struct end {
@@ -49,52 +47,13 @@ static const char *switch_name(struct arena *a, const char *line, uint64_t guid)
                                      : arena_printf(a, "0x%016" PRIx64, guid);
 }
 
-/* Steps over `word`; 0 when something else stands there. */
-static int skip_word(const char **at, const char *word)
+/* [7] "H-506b4b0300ca1f2e"[1]: what the cable of a switch's port leads to, 'H' for an HCA, 'S' for a switch; 0 for
+ * another line. */
+static char read_end(const char *line, struct end *end)
 {
-    size_t n = strlen(word);
-    int same = !strncmp(*at, word, n);
-    *at += same ? n : 0;
-    return same;
-}
-
-static int read_number(const char **at, int base, uint64_t *value)
-{
-    char *end;
-    if (!isxdigit((unsigned char)**at))
-        return 0;
-    *value = strtoull(*at, &end, base);
-    int read = end != *at;
-    *at = end;
-    return read;
-}
-
-/* Switch 40 "S-b8cef60300aa0001" */
-static int read_switch(const char *at, uint64_t *guid)
-{
-    uint64_t ports;
-    if (!skip_word(&at, "Switch"))
-        return 0;
-    at += strspn(at, " \t");
-    if (!read_number(&at, 10, &ports))
-        return 0;
-    at += strspn(at, " \t");
-    return skip_word(&at, "\"S-") && read_number(&at, 16, guid);
-}
-
-/* [7] "H-506b4b0300ca1f2e"[1], for a switch "S-…" */
-static int read_end(const char *at, const char *kind, struct end *end)
-{
-    uint64_t port, switch_port;
-    if (!skip_word(&at, "[") || !read_number(&at, 10, &switch_port) || !skip_word(&at, "]"))
-        return 0;
-    at += strspn(at, " \t");
-    if (!skip_word(&at, kind) || !read_number(&at, 16, &end->guid) || !skip_word(&at, "\"[") ||
-        !read_number(&at, 10, &port))
-        return 0;
-    end->port = port < 256 ? (int)port : 0;
-    end->switch_port = switch_port < 65536 ? (int)switch_port : 0;
-    return 1;
+    char kind;
+    int n = sscanf(line, "[%5d] \"%c-%16" SCNx64 "\"[%3d]", &end->switch_port, &kind, &end->guid, &end->port);
+    return n == 4 ? kind : 0;
 }
 
 static int compare_ends(const void *x, const void *y)
@@ -147,22 +106,21 @@ static int read_text(struct switches *f, char *text, const char *path, struct er
     char *rest = text;
     for (long number = 1; rest; number++) {
         const char *line = strsep(&rest, "\n");
-        struct end end = {0};
-        if (read_switch(line, &end.guid)) {
+        struct end end = {.at = current};
+        if (!strncmp(line, "Switch", 6)) {
+            if (sscanf(line, "Switch %*u \"S-%16" SCNx64, &end.guid) != 1)
+                return err_at(e, path, number, 0, "expected Switch PORTS \"S-GUID\"");
             current = f->nswitches;
             ARENA_ADD(f->a, f->leaves, f->nswitches) =
                 (struct leaf){end.guid, switch_name(f->a, line, end.guid), current};
-        } else if (!strncmp(line, "Switch", 6)) {
-            return err_at(e, path, number, 0, "expected Switch PORTS \"S-GUID\"");
         } else if (!strncmp(line, "Ca", 2) || !strncmp(line, "Rt", 2)) {
             current = -1;
-        } else if (current >= 0 && read_end(line, "\"S-", &end)) {
-            ARENA_ADD(f->a, f->cables, f->ncables) = (struct cable){current, end.guid};
-        } else if (current >= 0 && read_end(line, "\"H-", &end)) {
-            if (f->n >= MOST_ENDS)
-                return err_at(e, path, number, 0, "more than %d ports of HCAs", MOST_ENDS);
-            end.at = current;
-            ARENA_ADD(f->a, f->ends, f->n) = end;
+        } else if (current >= 0) {
+            char kind = read_end(line, &end);
+            if (kind == 'S')
+                ARENA_ADD(f->a, f->cables, f->ncables) = (struct cable){current, end.guid};
+            else if (kind == 'H')
+                ARENA_ADD(f->a, f->ends, f->n) = end;
         }
     }
     if (!f->nswitches)
@@ -198,9 +156,11 @@ static int add_leaves(struct topology *t, struct topo_host *h, const struct swit
     return found;
 }
 
-/* "mlx5_0 0x506b4b0300ca1f2e". */
+/* By the host's addresses, "mlx5_0 0x506b4b0300ca1f2e"; recorded machines have none beside their class, whose GUIDs are
+ * those of its only host. */
 static int add_leaves_of_host(struct topology *t, struct topo_host *h, const struct switches *f)
 {
+    const struct topo_class *c = &t->classes[h->class_index];
     int found = 0;
     for (int i = 0; i < h->naddresses; i++) {
         const char *blank = strchr(h->addresses[i], ' ');
@@ -208,15 +168,7 @@ static int add_leaves_of_host(struct topology *t, struct topo_host *h, const str
             found += add_leaves(t, h, f, arena_strndup(t->arena, h->addresses[i], (size_t)(blank - h->addresses[i])),
                                 strtoull(blank + 1, NULL, 16));
     }
-    return found;
-}
-
-/* Recorded machines have no addresses beside their class: its own GUIDs are those of its only host. */
-static int add_leaves_of_class(struct topology *t, struct topo_host *h, const struct switches *f)
-{
-    const struct topo_class *c = &t->classes[h->class_index];
-    int found = 0;
-    for (int i = 0; i < c->nports; i++)
+    for (int i = 0; i < c->nports && !h->naddresses; i++)
         if (c->ports[i].guid && (i == 0 || strcmp(c->ports[i].hca, c->ports[i - 1].hca) != 0))
             found += add_leaves(t, h, f, c->ports[i].hca, strtoull(c->ports[i].guid, NULL, 16));
     return found;
@@ -242,8 +194,7 @@ int ibnetdiscover_read(struct topology *t, const char *path, struct log *log, st
     if (!rc)
         rc = read_text(&f, text, path, e);
     for (int i = 0; i < t->nhosts && !rc; i++)
-        found +=
-            t->hosts[i].naddresses ? add_leaves_of_host(t, &t->hosts[i], &f) : add_leaves_of_class(t, &t->hosts[i], &f);
+        found += add_leaves_of_host(t, &t->hosts[i], &f);
     for (int i = 0; i < t->nclasses && found; i++)
         mark_elsewhere(&t->classes[i]);
     if (!rc) {
