@@ -212,8 +212,9 @@ struct topology {
     const char *source; /* "this machine", or the files it was read from */
     const char *tool;   /* version that wrote it */
     struct topo_class *classes;
+    int nclasses;
     struct topo_host *hosts;
-    int nclasses, nhosts;
+    int nhosts;
     struct topo_missing *missing;
     int nmissing;
     int alternatives;               /* the classes are variants of one machine, of which one applies: no cluster */

@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "probe/topology/topology_internal.h"
 
-/* ---- kinds of members: numbers in hex, and indices into the lists of the class that is read ---------------------- */
+/* ---- kinds of members: numbers in hex, and indices into the lists of what is read -------------------------------- */
 
 static double hex16_value(const void *at)
 {
@@ -70,16 +70,27 @@ static int get_port(struct json_reader *in, const struct json_field *f, const cJ
     return json_get_int(in, f, item, 0, ((const struct topo_class *)in->more)->nports - 1, at);
 }
 
+/* Of a host, while its document's classes are counted at `more`. */
+static int get_class(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    return json_get_int(in, f, item, 0, *(const int *)in->more - 1, at);
+}
+
 static const struct json_kind hex16 = {put_hex, get_hex, sizeof(uint16_t), hex16_value},
                               hex24 = {put_hex, get_hex, sizeof(uint32_t), hex24_value},
                               an_object = {json_put_number, get_object, 0, json_int_value},
                               a_parent = {json_put_number, get_parent, 0, json_int_value},
                               a_gpu = {json_put_number, get_gpu, 0, json_int_value},
-                              a_port = {json_put_number, get_port, 0, json_int_value};
+                              a_port = {json_put_number, get_port, 0, json_int_value},
+                              a_class = {json_put_number, get_class, 0, json_int_value};
+
+#define MOST    65536 /* classes, missing nodes */
+#define DEEPEST 64    /* levels of the PCI tree */
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-#define KIND(k) (1u << TOPO_##k)
+#define KIND(k)                    (1u << TOPO_##k)
+#define RECORDS(fields, type, ...) (&(const struct json_record){fields, sizeof(struct type), __VA_ARGS__})
 
 static const char *const kind_words[] = {"numa", "host_bridge", "switch", "gpu", "nic", "nvswitch", "function", NULL};
 static const char *const layer_words[] = {"unknown", "infiniband", "ethernet", NULL};
@@ -203,6 +214,8 @@ static const struct json_field gid_fields[] = {
 
 #define AT(member) offsetof(struct topo_host, member)
 static const struct json_field host_fields[] = {
+    {"name", &json_as_text, AT(name), .required = 1},
+    {"class", &a_class, AT(class_index), .required = 1},
     {"addresses", &json_as_texts, AT(addresses)},
     {"differs", &json_as_texts, AT(differs)},
     {"leaves", &json_as_texts, AT(leaves)},
@@ -231,26 +244,36 @@ const struct json_field topo_class_fields[] = {
     {"memlock_bytes", &json_as_bytes, AT(memlock_bytes), .mark = TOPO_MOVES},
     {"nofile", &json_as_bytes, AT(nofile), .mark = TOPO_MOVES},
     {"shm_bytes", &json_as_bytes, AT(shm_bytes), .mark = TOPO_MOVES},
+    /* In the order in which they refer to one another. */
+    {"objects", &json_as_array, AT(objects), .record = RECORDS(topo_object_fields, topo_object, 65536)},
+    {"gpus", &json_as_array, AT(gpus), .record = RECORDS(topo_gpu_fields, topo_gpu, TOPO_MOST_GPUS)},
+    {"ports", &json_as_array, AT(ports), .record = RECORDS(topo_port_fields, topo_port, 4096)},
+    {"netdevs", &json_as_array, AT(netdevs), .record = RECORDS(topo_netdev_fields, topo_netdev, 4096)},
+    {"links", &json_as_array, AT(links), .record = RECORDS(link_fields, topo_link, 65536)},
+    {"gids", &json_as_array, AT(gids), .record = RECORDS(gid_fields, topo_gid, 65536), .mark = TOPO_MOVES},
+    {"notes", &json_as_texts, AT(notes), .mark = TOPO_MOVES},
     {NULL},
 };
-static const struct json_field note_fields[] = {{"notes", &json_as_texts, AT(notes), .mark = TOPO_MOVES}, {NULL}};
+#undef AT
 
-#define LIST(name, fields_of, type, most)                                        \
-    {                                                                            \
-        name, &json_as_array, AT(type##s), .record = &(const struct json_record) \
-        {                                                                        \
-            fields_of, sizeof(struct topo_##type), most                          \
-        }                                                                        \
-    }
-/* Lists, in the order in which they refer to one another. */
-static const struct json_field list_fields[] = {
-    LIST("objects", topo_object_fields, object, 65536),
-    LIST("gpus", topo_gpu_fields, gpu, TOPO_MOST_GPUS),
-    LIST("ports", topo_port_fields, port, 4096),
-    LIST("netdevs", topo_netdev_fields, netdev, 4096),
-    LIST("links", link_fields, link, 65536),
-    {"gids", &json_as_array, AT(gids), .mark = TOPO_MOVES,
-     .record = &(const struct json_record){gid_fields, sizeof(struct topo_gid), 65536}},
+#define AT(member) offsetof(struct topo_missing, member)
+static const struct json_field missing_fields[] = {
+    {"name", &json_as_text, AT(name), .required = 1},
+    {"why", &json_as_text, AT(why), .text = ""},
+    {NULL},
+};
+#undef AT
+
+static int has_any(const void *at)
+{
+    return *json_count((void *)at);
+}
+
+/* What a document has beside its classes. */
+#define AT(member) offsetof(struct topology, member)
+static const struct json_field node_fields[] = {
+    {"hosts", &json_as_array, AT(hosts), .record = RECORDS(host_fields, topo_host, TOPO_MOST_HOSTS)},
+    {"missing", &json_as_array, AT(missing), .record = RECORDS(missing_fields, topo_missing, MOST, .known = has_any)},
     {NULL},
 };
 #undef AT
@@ -262,13 +285,37 @@ static void hash_string(struct sha256 *s, const char *text)
     sha256_update(s, text, strlen(text) + 1); /* the '\0' as well: it separates */
 }
 
+/* Bridges and what is attached to them without being a device come and go with containers. */
+static int is_transient(const struct json_field *fields, const void *record)
+{
+    const struct topo_netdev *d = record;
+    return fields == topo_netdev_fields && d->object < 0 &&
+           (d->kind == TOPO_NET_BRIDGE || (d->kind == TOPO_NET_VIRTUAL && d->master));
+}
+
+static void hash_record(struct sha256 *s, const struct json_field *fields, const void *record);
+
+static void hash_list(struct sha256 *s, const struct json_field *f, const void *at)
+{
+    const char *record = *(const char *const *)at;
+    int n = f->mark & TOPO_MOVES ? 0 : *json_count((void *)at);
+    hash_string(s, f->key);
+    for (int i = 0; i < n; i++, record += f->record->size)
+        if (!is_transient(f->record->fields, record)) {
+            hash_string(s, "");
+            hash_record(s, f->record->fields, record);
+        }
+}
+
 /* Unknown fields are left out: a field that a later version adds changes no hash of a machine without it. */
 static void hash_record(struct sha256 *s, const struct json_field *fields, const void *record)
 {
     char number[32];
     for (const struct json_field *f = fields; f->key; f++) {
         const void *at = (const char *)record + f->at;
-        if (f->mark & TOPO_MOVES || !json_is_known(f, at))
+        if (f->kind == &json_as_array)
+            hash_list(s, f, at);
+        if (f->kind == &json_as_array || f->mark & TOPO_MOVES || !json_is_known(f, at))
             continue;
         hash_string(s, f->key);
         if (f->kind == &json_as_text) {
@@ -283,31 +330,11 @@ static void hash_record(struct sha256 *s, const struct json_field *fields, const
     }
 }
 
-/* Bridges and what is attached to them without being a device come and go with containers. */
-static int is_transient(const struct json_field *fields, const void *record)
-{
-    const struct topo_netdev *d = record;
-    return fields == topo_netdev_fields && d->object < 0 &&
-           (d->kind == TOPO_NET_BRIDGE || (d->kind == TOPO_NET_VIRTUAL && d->master));
-}
-
 void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX])
 {
     struct sha256 s;
     sha256_init(&s);
     hash_record(&s, topo_class_fields, c);
-    for (const struct json_field *l = list_fields; l->key; l++) {
-        const void *array = (const char *)c + l->at;
-        const char *record = *(const char *const *)array;
-        int n = l->mark & TOPO_MOVES ? 0 : *json_count((void *)array);
-        hash_string(&s, l->key);
-        for (int k = 0; k < n; k++, record += l->record->size) {
-            if (is_transient(l->record->fields, record))
-                continue;
-            hash_string(&s, "");
-            hash_record(&s, l->record->fields, record);
-        }
-    }
     sha256_hex(&s, hex);
 }
 
@@ -324,26 +351,9 @@ void topo_hash(const struct topology *t, char hex[SHA256_HEX])
 
 /* ---- reading: nothing in the file is believed before it is checked ----------------------------------------------- */
 
-#define MOST    65536 /* classes, missing nodes */
-#define DEEPEST 64    /* levels of the PCI tree */
-
-struct loading {
-    struct topology *t;
-    int base; /* classes that were there before this file */
-    struct json_reader reader;
-};
-
-static int check_array(const struct json_reader *in, const char *key, const cJSON *array, int most)
+static int check_depth(struct json_reader *in, void *class_)
 {
-    char expected[64];
-    if (!array || (cJSON_IsArray(array) && cJSON_GetArraySize(array) <= most))
-        return 0;
-    snprintf(expected, sizeof expected, "an array of at most %d", most);
-    return json_wrong(in, key, expected);
-}
-
-static int check_depth(const struct json_reader *in, const struct topo_class *c)
-{
+    const struct topo_class *c = class_;
     int rc = 0, *depth = arena_alloc(in->arena, (size_t)c->nobjects * sizeof *depth);
     char object[32], expected[64];
     for (int i = 0; i < c->nobjects && !rc; i++) {
@@ -353,48 +363,6 @@ static int check_depth(const struct json_reader *in, const struct topo_class *c)
         rc = depth[i] > DEEPEST ? json_wrong(in, object, expected) : 0;
     }
     return rc;
-}
-
-static int load_class(struct loading *in, int class_index, const cJSON *o)
-{
-    static const struct json_record parts[] = {{topo_class_fields}, {note_fields}, {list_fields}};
-    struct topo_class *c = &in->t->classes[in->base + class_index];
-    in->reader.more = c;
-    snprintf(in->reader.place, sizeof in->reader.place, "classes[%d]", class_index);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (json_get_fields(&in->reader, &parts[i], o, c))
-            return ERR_FAILED;
-    return check_depth(&in->reader, c);
-}
-
-static int load_hosts(struct loading *in, const cJSON *array)
-{
-    struct topology *t = in->t;
-    struct json_reader *r = &in->reader;
-    const struct json_field class_field = {"class", .required = 1};
-    const struct json_record host = {host_fields};
-    const cJSON *item;
-    int i = 0;
-    *r->place = 0;
-    if (check_array(r, "hosts", array, TOPO_MOST_HOSTS))
-        return ERR_FAILED;
-    cJSON_ArrayForEach(item, array)
-    {
-        int class_index = 0;
-        snprintf(r->place, sizeof r->place, "hosts[%d]", i++);
-        const char *name = json_str(item, "name", NULL);
-        if (!name)
-            return json_wrong(r, "name", "a string");
-        if (json_get_int(r, &class_field, cJSON_GetObjectItemCaseSensitive(item, "class"), 0,
-                         t->nclasses - in->base - 1, &class_index))
-            return ERR_FAILED;
-        build_host(t, name, in->base + class_index);
-        if (json_get_fields(r, &host, item, &t->hosts[t->nhosts - 1]))
-            return ERR_FAILED;
-    }
-    if (i == 1)
-        build_clique(t, &t->hosts[t->nhosts - 1]); /* files before hosts had one */
-    return 0;
 }
 
 /* Errors that the probe of one node found are that node's, whatever class it joins. */
@@ -413,44 +381,49 @@ static void load_errors(struct topology *t, const cJSON *findings)
     }
 }
 
-static int load_missing(struct loading *in, const cJSON *array)
+static int load_classes(struct json_reader *in, struct topology *t, const cJSON *classes)
 {
+    static const struct json_record class_ = {topo_class_fields, .check = check_depth};
     const cJSON *item;
-    *in->reader.place = 0;
-    if (check_array(&in->reader, "missing", array, MOST))
-        return ERR_FAILED;
-    cJSON_ArrayForEach(item, array)
+    int n = 0;
+    if (!cJSON_IsArray(classes) || cJSON_GetArraySize(classes) > MOST)
+        return json_wrong(in, "classes", "an array of at most 65536");
+    cJSON_ArrayForEach(item, classes)
     {
-        const char *name = json_str(item, "name", NULL);
-        if (!name)
-            return json_wrong(&in->reader, "missing", "objects with a name");
-        build_missing(in->t, name, json_str(item, "why", ""));
+        in->more = build_class(t, NULL);
+        snprintf(in->place, sizeof in->place, "classes[%d]", n++);
+        if (json_get_fields(in, &class_, item, in->more))
+            return ERR_FAILED;
     }
+    *in->place = 0;
     return 0;
 }
 
 int topo_add_json(struct topology *t, const cJSON *doc, const char *file, struct err *e)
 {
-    struct loading in = {t, t->nclasses, {.arena = t->arena, .file = file, .err = e}};
+    const struct json_record nodes = {node_fields};
+    struct json_reader in = {.arena = t->arena, .file = file, .err = e};
+    struct topology own = {0};
+    int before = t->nclasses;
     t->alternatives = !t->nclasses && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "alternatives"));
-    const cJSON *classes = cJSON_GetObjectItemCaseSensitive(doc, "classes"), *item;
-    int n = 0;
-    if (!classes)
-        return json_wrong(&in.reader, "classes", "an array");
-    if (check_array(&in.reader, "classes", classes, MOST))
+    if (load_classes(&in, t, cJSON_GetObjectItemCaseSensitive(doc, "classes")))
         return ERR_FAILED;
-    cJSON_ArrayForEach(item, classes)
-    {
-        build_class(t, NULL);
-        if (load_class(&in, n++, item))
-            return ERR_FAILED;
+    int nclasses = t->nclasses - before;
+    in.more = &nclasses;
+    if (json_get_fields(&in, &nodes, doc, &own))
+        return ERR_FAILED;
+    for (int i = 0; i < own.nhosts; i++) {
+        own.hosts[i].class_index += before;
+        ARENA_ADD(t->arena, t->hosts, t->nhosts) = own.hosts[i];
     }
-    int before = t->nhosts;
-    if (load_hosts(&in, cJSON_GetObjectItemCaseSensitive(doc, "hosts")))
-        return ERR_FAILED;
-    if (t->nhosts == before + 1 && !t->hosts[before].nerrors)
-        load_errors(t, cJSON_GetObjectItemCaseSensitive(doc, "findings"));
-    return load_missing(&in, cJSON_GetObjectItemCaseSensitive(doc, "missing"));
+    for (int i = 0; i < own.nmissing; i++)
+        ARENA_ADD(t->arena, t->missing, t->nmissing) = own.missing[i];
+    if (own.nhosts == 1) {
+        build_clique(t, &t->hosts[t->nhosts - 1]); /* files before hosts had one */
+        if (!own.hosts[0].nerrors)
+            load_errors(t, cJSON_GetObjectItemCaseSensitive(doc, "findings"));
+    }
+    return 0;
 }
 
 struct topology *topo_load(const char *path, struct err *e)
@@ -548,20 +521,7 @@ static void put_differences(cJSON *doc, const struct topology *t)
 
 void topo_put_missing(cJSON *o, const void *missing)
 {
-    const struct topo_missing *node = missing;
-    json_add_str(o, "name", node->name);
-    json_add_str(o, "why", node->why);
-}
-
-static cJSON *class_json(const struct topo_class *c)
-{
-    cJSON *o = cJSON_CreateObject();
-    json_put_fields(o, topo_class_fields, c);
-    json_put_fields(o, list_fields, c);
-    json_put_fields(o, note_fields, c);
-    put_paths(o, c);
-    put_roles(o, c);
-    return o;
+    json_put_fields(o, missing_fields, missing);
 }
 
 cJSON *topo_to_json(const struct topology *t)
@@ -576,17 +536,13 @@ cJSON *topo_to_json(const struct topology *t)
     topo_hash(t, hash);
     cJSON_AddStringToObject(doc, "hash", hash);
     cJSON *classes = cJSON_AddArrayToObject(doc, "classes");
-    for (int i = 0; i < t->nclasses; i++)
-        cJSON_AddItemToArray(classes, class_json(&t->classes[i]));
-    cJSON *hosts = cJSON_AddArrayToObject(doc, "hosts");
-    for (int i = 0; i < t->nhosts; i++) {
-        cJSON *host = json_append(hosts);
-        json_add_str(host, "name", t->hosts[i].name);
-        cJSON_AddNumberToObject(host, "class", t->hosts[i].class_index);
-        json_put_fields(host, host_fields, &t->hosts[i]);
+    for (int i = 0; i < t->nclasses; i++) {
+        cJSON *o = json_append(classes);
+        json_put_fields(o, topo_class_fields, &t->classes[i]);
+        put_paths(o, &t->classes[i]);
+        put_roles(o, &t->classes[i]);
     }
-    if (t->nmissing)
-        json_add_each(doc, "missing", t->missing, t->nmissing, sizeof *t->missing, topo_put_missing);
+    json_put_fields(doc, node_fields, t);
     put_differences(doc, t);
     findings_add_json(doc, "findings", t->findings, t->nfindings);
     return doc;

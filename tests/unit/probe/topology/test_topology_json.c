@@ -158,8 +158,8 @@ TEST_CASE(hostile)
         {CLASS(OBJECTS ", \"gpus\": [{\"object\": 1}], \"links\": [{\"gpu\": 0}]"), "links[0].fabric: expected one of"},
         {CLASS("\"notes\": \"x\""), "notes: expected an array of texts"},
         {"{\"classes\": [], \"hosts\": [{\"name\": \"a\", \"class\": 0}]}", "hosts[0].class: expected no value here"},
-        {"{\"classes\": [{}], \"hosts\": [{\"class\": 0}]}", "hosts[0].name: expected a string"},
-        {"{\"classes\": [{}], \"hosts\": [3]}", "hosts[0].name: expected a string"},
+        {"{\"classes\": [{}], \"hosts\": [{\"class\": 0}]}", "hosts[0].name: expected text"},
+        {"{\"classes\": [{}], \"hosts\": [3]}", "hosts[0]: expected an object"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = {0};
