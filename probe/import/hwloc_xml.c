@@ -28,15 +28,6 @@ struct matrix_end {
     int gpu, object;
 };
 
-/* The objects that matrices may name, by hwloc's gp_index. */
-struct matrix_names {
-    struct {
-        uint64_t gp_index;
-        struct matrix_end end;
-    } * list;
-    int n;
-};
-
 struct numa_node {
     int os_index;
     const char *cpuset;
@@ -50,7 +41,11 @@ struct import {
     int version; /* 1, 2, 3 */
     struct numa_node numa[MOST_NUMA];
     int nnuma;
-    struct matrix_names names;
+    struct named_end {
+        uint64_t gp_index;
+        struct matrix_end end;
+    } * ends; /* of matrices, by hwloc's gp_index */
+    int nends;
 };
 
 static int is_object(const struct xml_node *n, const char *type)
@@ -133,16 +128,12 @@ static int numa_of(const struct import *in, const struct xml_node *n)
     return found && !several ? found->os_index : -1;
 }
 
-/* Remember that the <object> `n` is `end`. */
-static void name_matrix_end(struct matrix_names *names, struct arena *a, const struct xml_node *n,
-                            struct matrix_end end)
+/* Remember that the <object> `n` is that GPU or object. */
+static void name_matrix_end(struct import *in, const struct xml_node *n, int gpu, int object)
 {
     long long gp = xml_int(n, "gp_index", 0, INT64_MAX, -1);
-    if (gp < 0)
-        return;
-    names->list = arena_grow(a, names->list, (size_t)names->n, sizeof *names->list);
-    names->list[names->n].gp_index = (uint64_t)gp;
-    names->list[names->n++].end = end;
+    if (gp >= 0)
+        ARENA_ADD(in->t->arena, in->ends, in->nends) = (struct named_end){(uint64_t)gp, {gpu, object}};
 }
 
 /* ---- PCI --------------------------------------------------------------------------------------------------------- */
@@ -163,23 +154,23 @@ static int hex_numbers(const char *s, uint16_t id[5])
     return n;
 }
 
-static int read_function(struct import *in, const struct xml_node *n, struct pci_function *f)
+static int read_function(struct import *in, const struct xml_node *n, struct topo_object *o)
 {
     const char *type = xml_attribute(n, "pci_type"), *speed = xml_attribute(n, "pci_link_speed");
     uint16_t id[5] = {0};
     double GBps = speed ? strtod(speed, NULL) : 0;
-    *f = (struct pci_function){.pci = pci_address(in->t->arena, xml_attribute(n, "pci_busid"))};
-    if (!f->pci)
+    *o = (struct topo_object){.pci = pci_address(in->t->arena, xml_attribute(n, "pci_busid"))};
+    if (!o->pci)
         return err_at(in->e, in->file, n->line, 0, "pci_busid: expected a PCI address such as \"0000:17:00.0\"");
     if (!type || hex_numbers(type, id) < 3)
         return err_at(in->e, in->file, n->line, 0, "pci_type: expected \"CLASS [VENDOR:DEVICE] ...\" in hex");
-    f->class_code = (uint32_t)id[0] << 8;
-    f->vendor = id[1];
-    f->device = id[2];
-    f->subsystem_vendor = id[3];
-    f->subsystem_device = id[4];
-    f->link_GBps = GBps > 0 && GBps < 1e6 ? GBps : 0;
-    f->model = arena_strdup(in->t->arena, find_info(n, "PCIDevice"));
+    o->pci_class = (uint32_t)id[0] << 8;
+    o->vendor = id[1];
+    o->device = id[2];
+    o->subsystem_vendor = id[3];
+    o->subsystem_device = id[4];
+    o->link_GBps = GBps > 0 && GBps < 1e6 ? GBps : 0;
+    o->model = arena_strdup(in->t->arena, find_info(n, "PCIDevice"));
     return 0;
 }
 
@@ -256,14 +247,14 @@ static void describe_gpu(struct import *in, const struct xml_node *n, int object
             g->uuid = arena_strdup(a, uuid);
         if (memory)
             g->mem_bytes = read_kib(memory);
-        name_matrix_end(&in->names, a, i, (struct matrix_end){in->c->ngpus - 1, -1});
+        name_matrix_end(in, i, in->c->ngpus - 1, -1);
     }
-    name_matrix_end(&in->names, a, n, (struct matrix_end){in->c->ngpus - 1, -1});
+    name_matrix_end(in, n, in->c->ngpus - 1, -1);
 }
 
 static int add_device(struct import *in, const struct xml_node *n, struct pci_place at)
 {
-    struct pci_function f;
+    struct topo_object f;
     const char *subtype = xml_attribute(n, "subtype");
     enum topo_kind claimed = subtype && !strcmp(subtype, "NVSwitch") ? TOPO_NVSWITCH : TOPO_KIND_COUNT;
     if (read_function(in, n, &f))
@@ -285,20 +276,17 @@ static int add_device(struct import *in, const struct xml_node *n, struct pci_pl
     if (in->c->objects[object].kind == TOPO_GPU)
         describe_gpu(in, n, object);
     if (in->c->objects[object].kind == TOPO_NVSWITCH)
-        name_matrix_end(&in->names, in->t->arena, n, (struct matrix_end){-1, object});
+        name_matrix_end(in, n, -1, object);
     if (in->c->objects[object].kind != TOPO_NIC)
         return 0;
     for (const struct xml_node *i = n->first; i; i = i->next) {
         enum device_kind kind = is_object(i, "OSDev") && xml_attribute(i, "name") ? device_kind(in, i) : DEVICE_OTHER;
+        struct topo_netdev d = {.object = object, .name = arena_strdup(in->t->arena, xml_attribute(i, "name"))};
+        d.kind = in->c->objects[object].vendor == VENDOR_VIRTIO ? TOPO_NET_VIRTUAL : TOPO_NET_PHYSICAL;
         if (kind == DEVICE_RDMA)
             add_rdma(in, i, object);
         else if (kind == DEVICE_NETWORK)
-            build_netdev(in->t, in->c,
-                         (struct topo_netdev){.object = object,
-                                              .name = arena_strdup(in->t->arena, xml_attribute(i, "name")),
-                                              .kind = in->c->objects[object].vendor == VENDOR_VIRTIO
-                                                          ? TOPO_NET_VIRTUAL
-                                                          : TOPO_NET_PHYSICAL});
+            build_netdev(in->t, in->c, d);
     }
     return 0;
 }
@@ -320,7 +308,7 @@ static int add_below(struct import *in, const struct xml_node *n, struct pci_pla
             rc = add_device(in, i, at);
         } else if (is_object(i, "Bridge")) {
             const char *type = xml_attribute(i, "bridge_type"), *range = xml_attribute(i, "bridge_pci");
-            struct pci_function f;
+            struct topo_object f;
             if (in->c->nobjects >= IMPORT_MOST_OBJECTS)
                 rc = err_at(in->e, in->file, i->line, 0, "more than %d devices", IMPORT_MOST_OBJECTS);
             else if (type && !strncmp(type, "0-", 2))
@@ -331,7 +319,7 @@ static int add_below(struct import *in, const struct xml_node *n, struct pci_pla
         if (!rc && (is_object(i, "Package") || is_object(i, "Socket"))) {
             int numa = numa_of(in, i);
             if (numa >= 0)
-                name_matrix_end(&in->names, in->t->arena, i, (struct matrix_end){-1, build_numa(in->t, in->c, numa)});
+                name_matrix_end(in, i, -1, build_numa(in->t, in->c, numa));
         }
         if (!rc && xml_is(i, "object") && !is_object(i, "PCIDev"))
             rc = add_below(in, i, below);
@@ -343,11 +331,11 @@ static int add_below(struct import *in, const struct xml_node *n, struct pci_pla
 
 /* ---- GPU links out of bandwidth matrices ------------------------------------------------------------------------- */
 
-static struct matrix_end find_matrix_end(const struct matrix_names *names, uint64_t gp_index)
+static struct matrix_end find_matrix_end(const struct import *in, uint64_t gp_index)
 {
-    for (int i = 0; i < names->n; i++)
-        if (names->list[i].gp_index == gp_index)
-            return names->list[i].end;
+    for (int i = 0; i < in->nends; i++)
+        if (in->ends[i].gp_index == gp_index)
+            return in->ends[i].end;
     return (struct matrix_end){-1, -1};
 }
 
@@ -385,8 +373,8 @@ static int count_links(uint64_t MBps, enum topo_link_kind link_kind)
                                   : 1;
 }
 
-static void add_matrix_link(struct topology *t, struct topo_class *c, struct matrix_end from, struct matrix_end to,
-                            uint64_t MBps, enum topo_link_kind link_kind)
+static void add_matrix_link(struct import *in, struct matrix_end from, struct matrix_end to, uint64_t MBps,
+                            enum topo_link_kind link_kind)
 {
     const uint64_t most_MBps = 10000000;
     if (from.gpu < 0 || from.gpu == to.gpu || (to.gpu < 0 && to.object < 0) || !MBps || MBps > most_MBps)
@@ -394,45 +382,38 @@ static void add_matrix_link(struct topology *t, struct topo_class *c, struct mat
     struct topo_link l = {.link_kind = link_kind, .gpu = from.gpu, .peer_gpu = to.gpu, .peer_object = to.object};
     l.count = count_links(MBps, link_kind);
     l.GBps = (double)MBps / 1000;
-    build_link(t, c, l);
+    build_link(in->t, in->c, l);
 }
 
-static int read_matrix(struct topology *t, struct topo_class *c, const struct xml_node *n,
-                       enum topo_link_kind link_kind, const struct matrix_names *names, const char *file, struct err *e)
+static int read_matrix(struct import *in, const struct xml_node *n, enum topo_link_kind link_kind)
 {
     struct words indexes = {n->first, "indexes", ""}, values = {n->first, "u64values", ""};
     int rows = (int)xml_int(n, "nbobjs", 1, MOST_ROWS, 0);
+    struct matrix_end ends[MOST_ROWS];
     if (!rows)
-        return err_at(e, file, n->line, 0, "nbobjs: expected a number from 1 to %d", MOST_ROWS);
-    struct matrix_end *ends = calloc((size_t)rows, sizeof *ends);
-    int rc = 0;
-    if (!ends)
-        return err_set(e, ERR_FAILED, "%s: out of memory", file);
-    for (int i = 0; i < rows && !rc; i++) {
+        return err_at(in->e, in->file, n->line, 0, "nbobjs: expected a number from 1 to %d", MOST_ROWS);
+    for (int i = 0; i < rows; i++) {
         /* "OSDev:802" or, where all are of one type, "802". */
         const char *word = next_word(&indexes), *colon = word ? strchr(word, ':') : NULL;
         if (!word)
-            rc = err_at(e, file, n->line, 0, "<indexes>: expected %d objects, found %d", rows, i);
-        else
-            ends[i] = find_matrix_end(names, strtoull(colon && colon < indexes.at ? colon + 1 : word, NULL, 10));
+            return err_at(in->e, in->file, n->line, 0, "<indexes>: expected %d objects, found %d", rows, i);
+        ends[i] = find_matrix_end(in, strtoull(colon && colon < indexes.at ? colon + 1 : word, NULL, 10));
     }
-    for (int i = 0; i < rows && !rc; i++)
-        for (int k = 0; k < rows && !rc; k++) {
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < rows; k++) {
             const char *word = next_word(&values);
             if (!word)
-                rc = err_at(e, file, n->line, 0, "<u64values>: expected %d × %d numbers", rows, rows);
-            else if (c->nlinks >= IMPORT_MOST_PORTS)
-                rc = err_at(e, file, n->line, 0, "more than %d links", IMPORT_MOST_PORTS);
-            else if (i != k)
-                add_matrix_link(t, c, ends[i], ends[k], strtoull(word, NULL, 10), link_kind);
+                return err_at(in->e, in->file, n->line, 0, "<u64values>: expected %d × %d numbers", rows, rows);
+            if (in->c->nlinks >= IMPORT_MOST_PORTS)
+                return err_at(in->e, in->file, n->line, 0, "more than %d links", IMPORT_MOST_PORTS);
+            if (i != k)
+                add_matrix_link(in, ends[i], ends[k], strtoull(word, NULL, 10), link_kind);
         }
-    free(ends);
-    return rc;
+    return 0;
 }
 
 /* Add a link for every pair for which one of the matrices below the root has a bandwidth. */
-static int read_matrices(struct topology *t, struct topo_class *c, const struct xml_node *root,
-                         const struct matrix_names *names, const char *file, struct err *e)
+static int read_matrices(struct import *in, const struct xml_node *root)
 {
     static const struct {
         const char *name;
@@ -441,7 +422,7 @@ static int read_matrices(struct topology *t, struct topo_class *c, const struct 
     for (const struct xml_node *n = root->first; n; n = n->next) {
         const char *name = strncmp(n->name, "distances2", 10) ? NULL : xml_attribute(n, "name");
         for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
-            if (!strcmp(name, known[i].name) && read_matrix(t, c, n, known[i].link_kind, names, file, e))
+            if (!strcmp(name, known[i].name) && read_matrix(in, n, known[i].link_kind))
                 return ERR_FAILED;
     }
     return 0;
@@ -480,7 +461,7 @@ int import_hwloc_xml(struct topology *t, const struct xml_node *root, const char
     }
     in->c->cpu = cpu_name(in, root);
     in->c->arch = arena_strdup(t->arena, info_anywhere(root, "Architecture"));
-    if (add_below(in, root, (struct pci_place){-1, -1, 0}) || read_matrices(t, in->c, root, &in->names, file, e))
+    if (add_below(in, root, (struct pci_place){-1, -1, 0}) || read_matrices(in, root))
         return ERR_FAILED;
     pci_tree_prune(in->c);
     pci_tree_drop_unused_nics(t, in->c);

@@ -9,13 +9,9 @@
 
 /* A function as printed. */
 struct function {
-    struct pci_function f;
-    double GTps, max_GTps;
-    int width, max_width;
-    int numa;                   /* -1 unknown */
+    struct topo_object o;
     int secondary, subordinate; /* buses below a bridge; 0: none */
-    enum topo_known redirects, relaxed_ordering, ats;
-    const char *driver;
+    enum topo_known redirects;
 };
 
 struct listing {
@@ -87,18 +83,18 @@ static void read_head(struct listing *l, struct function *f, const char *pci, co
 {
     const char *colon = strstr(rest, ": "), *number = strchr(rest, '[');
     const char *name = colon ? colon + 2 : rest;
-    *f = (struct function){.f.pci = arena_strdup(l->t->arena, pci), .numa = -1};
+    f->o = (struct topo_object){.pci = arena_strdup(l->t->arena, pci), .numa = -1};
     if (colon && number && number < colon)
-        f->f.class_code = (uint32_t)strtoul(number + 1, NULL, 16) << 8;
-    for (size_t i = 0; i < sizeof classes / sizeof *classes && !f->f.class_code; i++)
+        f->o.pci_class = (uint32_t)strtoul(number + 1, NULL, 16) << 8;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes && !f->o.pci_class; i++)
         if (!strncmp(rest, classes[i].word, strlen(classes[i].word)))
-            f->f.class_code = classes[i].code;
-    for (size_t i = 0; i < sizeof vendors / sizeof *vendors && !f->f.vendor; i++)
+            f->o.pci_class = classes[i].code;
+    for (size_t i = 0; i < sizeof vendors / sizeof *vendors && !f->o.vendor; i++)
         if (!strncmp(name, vendors[i].word, strlen(vendors[i].word)))
-            f->f.vendor = vendors[i].id;
-    ids_of(name, &f->f.vendor, &f->f.device);
+            f->o.vendor = vendors[i].id;
+    ids_of(name, &f->o.vendor, &f->o.device);
     const char *end = strstr(name, " (rev ");
-    f->f.model = arena_strndup(l->t->arena, name, end ? (size_t)(end - name) : strlen(name));
+    f->o.model = arena_strndup(l->t->arena, name, end ? (size_t)(end - name) : strlen(name));
 }
 
 /* "Speed 32GT/s, Width x16" behind "LnkCap:" or "LnkSta:". */
@@ -121,21 +117,22 @@ static void read_detail(struct listing *l, struct function *f, const char *line)
 {
     const char *v;
     if ((v = text_value(l->x, line, "LnkCap:")))
-        link_of(v, &f->max_GTps, &f->max_width);
-    else if ((v = text_value(l->x, line, "LnkSta:")))
-        link_of(v, &f->GTps, &f->width);
-    else if ((v = text_value(l->x, line, "NUMA node:")))
-        f->numa = isdigit((unsigned char)*v) && strlen(v) < 6 ? (int)strtol(v, NULL, 10) : -1;
+        link_of(v, &f->o.link_max_GTps, &f->o.link_max_width);
+    else if ((v = text_value(l->x, line, "LnkSta:"))) {
+        link_of(v, &f->o.link_GTps, &f->o.link_width);
+        f->o.link_GBps = pci_GBps(f->o.link_GTps, f->o.link_width);
+    } else if ((v = text_value(l->x, line, "NUMA node:")))
+        f->o.numa = isdigit((unsigned char)*v) && strlen(v) < 6 ? (int)strtol(v, NULL, 10) : -1;
     else if ((v = text_value(l->x, line, "Kernel driver in use:")))
-        f->driver = arena_strdup(l->t->arena, v);
+        f->o.driver = arena_strdup(l->t->arena, v);
     else if ((v = text_value(l->x, line, "Subsystem:")))
-        ids_of(v, &f->f.subsystem_vendor, &f->f.subsystem_device);
+        ids_of(v, &f->o.subsystem_vendor, &f->o.subsystem_device);
     else if ((v = text_value(l->x, line, "ACSCtl:")))
         f->redirects = strstr(v, "ReqRedir+") ? TOPO_YES : TOPO_NO;
     else if ((v = text_value(l->x, line, "RlxdOrd"))) /* second line of DevCtl */
-        f->relaxed_ordering = *v == '+' ? TOPO_YES : TOPO_NO;
+        f->o.relaxed_ordering = *v == '+' ? TOPO_YES : TOPO_NO;
     else if ((v = text_value(l->x, line, "ATSCtl:")))
-        f->ats = strstr(v, "Enable+") ? TOPO_YES : TOPO_NO;
+        f->o.ats = strstr(v, "Enable+") ? TOPO_YES : TOPO_NO;
     else if ((v = text_value(l->x, line, "Bus:"))) {
         f->secondary = bus_after(v, "secondary=");
         f->subordinate = bus_after(v, "subordinate=");
@@ -162,12 +159,12 @@ static int read_functions(struct listing *l)
 
 static unsigned long domain_of(const struct function *f)
 {
-    return strtoul(f->f.pci, NULL, 16);
+    return strtoul(f->o.pci, NULL, 16);
 }
 
 static int bus_of(const struct function *f)
 {
-    return (int)strtoul(strchr(f->f.pci, ':') + 1, NULL, 16);
+    return (int)strtoul(strchr(f->o.pci, ':') + 1, NULL, 16);
 }
 
 /* The bridge right above the function: the narrowest range that holds its bus; -1: a root bus. */
@@ -199,16 +196,6 @@ static int chain_of(const struct listing *l, int function, int chain[DEEPEST])
     return n;
 }
 
-static void set_link(struct topo_object *o, const struct function *f)
-{
-    o->link_GTps = f->GTps;
-    o->link_width = f->width;
-    o->link_GBps = pci_GBps(f->GTps, f->width);
-    o->link_max_GTps = f->max_GTps;
-    o->link_max_width = f->max_width;
-    o->driver = f->driver;
-}
-
 static int find_host_bridge(const struct topo_class *c, const char *name)
 {
     for (int i = 0; i < c->nobjects; i++)
@@ -222,25 +209,24 @@ static int find_host_bridge(const struct topo_class *c, const char *name)
 static struct pci_place place_of(struct listing *l, int function, const int *chain, int n)
 {
     const struct function *f = &l->list[function];
-    int root_bus = n ? bus_of(&l->list[chain[0]]) : bus_of(f), numa = f->numa;
+    int root_bus = n ? bus_of(&l->list[chain[0]]) : bus_of(f), numa = f->o.numa;
     for (int i = 0; i < n && numa < 0; i++)
-        numa = l->list[chain[i]].numa;
+        numa = l->list[chain[i]].o.numa;
     const char *name = arena_printf(l->t->arena, "pci%04lx:%02x", domain_of(f), (unsigned)root_bus);
     int bridge = find_host_bridge(l->c, name);
     struct pci_place at = {bridge, numa, 0};
     if (bridge < 0)
         at = pci_tree_host_bridge(l->t, l->c, numa, name);
     for (int i = 0; i < n; i++) {
-        int known = build_find_pci(l->c, l->list[chain[i]].f.pci);
+        struct topo_object o = l->list[chain[i]].o;
+        int known = build_find_pci(l->c, o.pci);
         if (known >= 0) {
             at.bridges++;
             at.parent = known;
             continue;
         }
-        int before = l->c->nobjects;
-        at = pci_tree_bridge(l->t, l->c, at, l->list[chain[i]].f);
-        if (l->c->nobjects > before)
-            set_link(&l->c->objects[at.parent], &l->list[chain[i]]);
+        o.relaxed_ordering = o.ats = TOPO_NOT_KNOWN; /* of devices alone */
+        at = pci_tree_bridge(l->t, l->c, at, o);
     }
     return at;
 }
@@ -249,7 +235,7 @@ static struct pci_place place_of(struct listing *l, int function, const int *cha
 static int has_tree(const struct listing *l)
 {
     for (int i = 0; i < l->n; i++)
-        if (l->list[i].secondary || l->list[i].numa >= 0)
+        if (l->list[i].secondary || l->list[i].o.numa >= 0)
             return 1;
     return 0;
 }
@@ -258,24 +244,19 @@ static void add_function(struct listing *l, int function)
 {
     const struct function *f = &l->list[function];
     int chain[DEEPEST], n = chain_of(l, function, chain);
-    if (build_find_pci(l->c, f->f.pci) >= 0)
+    if (build_find_pci(l->c, f->o.pci) >= 0)
         return;
-    struct pci_place at = has_tree(l) ? place_of(l, function, chain, n) : (struct pci_place){-1, -1, 0};
-    int object = pci_tree_device(l->t, l->c, at, f->f, TOPO_KIND_COUNT);
-    if (object < 0)
-        return;
-    struct topo_object *o = &l->c->objects[object];
-    set_link(o, f);
-    o->relaxed_ordering = f->relaxed_ordering;
-    o->ats = f->ats;
+    struct topo_object o = f->o;
     if (n) {
         const struct function *port = &l->list[chain[n - 1]];
-        o->acs = port->redirects;
-        if (port->max_GTps > 0 && port->max_GTps < o->link_max_GTps)
-            o->link_max_GTps = port->max_GTps;
-        if (port->max_width && port->max_width < o->link_max_width)
-            o->link_max_width = port->max_width;
+        o.acs = port->redirects;
+        if (port->o.link_max_GTps > 0 && port->o.link_max_GTps < o.link_max_GTps)
+            o.link_max_GTps = port->o.link_max_GTps;
+        if (port->o.link_max_width && port->o.link_max_width < o.link_max_width)
+            o.link_max_width = port->o.link_max_width;
     }
+    struct pci_place at = has_tree(l) ? place_of(l, function, chain, n) : (struct pci_place){-1, -1, 0};
+    pci_tree_device(l->t, l->c, at, o, TOPO_KIND_COUNT);
 }
 
 static int lspci_read(struct text *x, struct topology *t, struct topo_class *c)
@@ -284,7 +265,7 @@ static int lspci_read(struct text *x, struct topology *t, struct topo_class *c)
     if (read_functions(&l))
         return ERR_FAILED;
     for (int i = 0; i < l.n && c->ngpus < TOPO_MOST_GPUS; i++)
-        if (l.list[i].f.class_code >> 8 != 0x0604 && l.list[i].f.class_code >> 8 != 0x0600)
+        if (l.list[i].o.pci_class >> 8 != 0x0604 && l.list[i].o.pci_class >> 8 != 0x0600)
             add_function(&l, i);
     pci_tree_prune(c);
     return 0;

@@ -36,7 +36,7 @@ struct matrix {
     int columns;                   /* of affinities */
     unsigned char read[MOST_ENDS]; /* rows that were read */
     enum topo_link_kind link_kind;
-    int group[LEVEL_SYS][MOST_ENDS];
+    int *group[LEVEL_SYS]; /* of every device, at each level */
 };
 
 static size_t cell(const struct matrix *m, int row, int column)
@@ -318,27 +318,14 @@ static int read_lines(struct matrix *m)
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-static int leader(const int *group, int i)
-{
-    while (group[i] != i)
-        i = group[i];
-    return i;
-}
-
-static void join_groups(int *group, int i, int k)
-{
-    int a = leader(group, i), b = leader(group, k);
-    group[a > b ? a : b] = a < b ? a : b;
-}
-
-/* Which groups of NUMA nodes are told to be apart: n × n, by their leaders. */
+/* Which groups of NUMA nodes are told to be apart: n × n. */
 static unsigned char *find_apart(const struct matrix *m, const int *group)
 {
     unsigned char *apart = arena_alloc(m->a, (size_t)m->n * (size_t)m->n);
     for (int i = 0; i < m->n; i++)
         for (int k = 0; k < m->n; k++)
             if (m->level[cell(m, i, k)] == LEVEL_SYS)
-                apart[cell(m, leader(group, i), leader(group, k))] = 1;
+                apart[cell(m, group[i], group[k])] = 1;
     return apart;
 }
 
@@ -353,8 +340,8 @@ static int same_cpus(const struct matrix *m, int i, int k)
 /* Joins two groups, and what they are apart from. */
 static void join_nodes(const struct matrix *m, int *group, unsigned char *apart, int a, int b)
 {
-    join_groups(group, a, b);
-    int all = leader(group, a), other = all == a ? b : a;
+    build_join_groups(group, m->n, a, b);
+    int all = group[a], other = all == a ? b : a;
     for (int i = 0; i < m->n; i++) {
         apart[cell(m, all, i)] |= apart[cell(m, other, i)];
         apart[cell(m, i, all)] |= apart[cell(m, i, other)];
@@ -364,30 +351,26 @@ static void join_nodes(const struct matrix *m, int *group, unsigned char *apart,
 static void find_groups(struct matrix *m)
 {
     for (int level = LEVEL_PIX; level < LEVEL_SYS; level++) {
-        int *group = m->group[level];
-        for (int i = 0; i < m->n; i++)
-            group[i] = i;
+        m->group[level] = build_groups(m->n, m->a);
         for (int i = 0; i < m->n; i++)
             for (int k = 0; k < i; k++)
                 if (m->level[cell(m, i, k)] <= level)
-                    join_groups(group, i, k);
+                    build_join_groups(m->group[level], m->n, i, k);
     }
     /* GPUs that only NVLink joins share the node that is printed behind them, unless their NICs say otherwise. */
     int *numa = m->group[LEVEL_NODE];
     unsigned char *apart = find_apart(m, numa);
     for (int i = 0; i < m->n; i++)
-        for (int k = 0; k < i; k++) {
-            int a = leader(numa, i), b = leader(numa, k);
-            if (same_cpus(m, i, k) && a != b && !apart[cell(m, a, b)])
-                join_nodes(m, numa, apart, a, b);
-        }
+        for (int k = 0; k < i; k++)
+            if (same_cpus(m, i, k) && numa[i] != numa[k] && !apart[cell(m, numa[i], numa[k])])
+                join_nodes(m, numa, apart, numa[i], numa[k]);
 }
 
 static int count_members(const struct matrix *m, enum level level, int first)
 {
     int n = 0;
     for (int i = 0; i < m->n; i++)
-        n += leader(m->group[level], i) == first;
+        n += m->group[level][i] == first;
     return n;
 }
 
@@ -397,7 +380,8 @@ struct tree {
     struct topology *t;
     struct topo_class *c;
     const struct matrix *m;
-    int object[LEVEL_SYS][MOST_ENDS]; /* of every group, by its leader; -1 none yet */
+    int object[LEVEL_SYS][MOST_ENDS]; /* of every group, by its first; -1 none yet */
+    int gpu[MOST_ENDS];               /* of every end: index into gpus; -1 a NIC */
     int next_numa;
     int spare; /* roots whose number is not that of a NUMA node */
 };
@@ -416,7 +400,7 @@ static int printed_numa(const struct matrix *m, int end)
     const int *group = m->group[LEVEL_NODE];
     int numa = -1;
     for (int i = 0; i < m->n; i++)
-        if (leader(group, i) == leader(group, end) && m->affinity[i] >= 0) {
+        if (group[i] == group[end] && m->affinity[i] >= 0) {
             if (numa >= 0 && numa != m->affinity[i])
                 return -1;
             numa = m->affinity[i];
@@ -428,7 +412,7 @@ static int printed_numa(const struct matrix *m, int end)
  * printed behind both: such a root has a spare number, and its devices what is printed. */
 static int numa_object(struct tree *tree, int end)
 {
-    int first = leader(tree->m->group[LEVEL_NODE], end), *at = &tree->object[LEVEL_NODE][first];
+    int first = tree->m->group[LEVEL_NODE][end], *at = &tree->object[LEVEL_NODE][first];
     if (*at >= 0)
         return *at;
     int numa = printed_numa(tree->m, end);
@@ -438,7 +422,7 @@ static int numa_object(struct tree *tree, int end)
     }
     *at = build_numa(tree->t, tree->c, numa);
     for (int i = 0; i < tree->m->n; i++) {
-        const char *cpus = leader(tree->m->group[LEVEL_NODE], i) == first ? tree->m->cpus[i] : NULL;
+        const char *cpus = tree->m->group[LEVEL_NODE][i] == first ? tree->m->cpus[i] : NULL;
         if (cpus && is_cpu_list(cpus))
             tree->c->objects[*at].cpus = arena_strdup(tree->t->arena, cpus);
     }
@@ -448,7 +432,7 @@ static int numa_object(struct tree *tree, int end)
 /* The object of the end's group at `level`, below that of the next level. */
 static int group_object(struct tree *tree, enum level level, enum topo_kind kind, int end, int parent)
 {
-    int *at = &tree->object[level][leader(tree->m->group[level], end)];
+    int *at = &tree->object[level][tree->m->group[level][end]];
     if (*at < 0)
         *at = build_object(tree->t, tree->c,
                            (struct topo_object){.kind = kind, .parent = parent, .numa = printed_numa(tree->m, end)});
@@ -458,7 +442,7 @@ static int group_object(struct tree *tree, enum level level, enum topo_kind kind
 static int place_of(struct tree *tree, int end)
 {
     const struct matrix *m = tree->m;
-    int outer = leader(m->group[LEVEL_PXB], end), inner = leader(m->group[LEVEL_PIX], end);
+    int outer = m->group[LEVEL_PXB][end], inner = m->group[LEVEL_PIX][end];
     int at = group_object(tree, LEVEL_PHB, TOPO_HOST_BRIDGE, end, numa_object(tree, end));
     int in_outer = count_members(m, LEVEL_PXB, outer), in_inner = count_members(m, LEVEL_PIX, inner);
     if (in_outer > in_inner)
@@ -476,8 +460,10 @@ static void add_ends(struct tree *tree)
         if (o.numa < 0)
             o.numa = printed_numa(m, i);
         int object = build_object(tree->t, tree->c, o);
+        tree->gpu[i] = -1;
         if (o.kind == TOPO_GPU)
-            build_gpu(tree->t, tree->c, (struct topo_gpu){.object = object, .index = tree->c->ngpus, .gdr = -1});
+            tree->gpu[i] =
+                build_gpu(tree->t, tree->c, (struct topo_gpu){.object = object, .index = tree->c->ngpus, .gdr = -1});
         else
             build_port(tree->t, tree->c, (struct topo_port){.object = object, .hca = m->hcas[i], .port = 1});
     }
@@ -486,34 +472,26 @@ static void add_ends(struct tree *tree)
 static void add_links(struct tree *tree)
 {
     const struct matrix *m = tree->m;
-    int nvswitch = -1, gpu = 0;
     for (int i = 0; i < m->n; i++) {
-        int sum = 0, most = 0, peer = 0;
-        if (!is_gpu(m->labels[i]))
-            continue;
+        struct topo_link l = {.link_kind = m->link_kind, .gpu = tree->gpu[i], .peer_gpu = -1, .peer_object = -1};
+        int sum = 0, most = 0;
         for (int k = 0; k < m->n; k++) {
             int links = m->links[cell(m, i, k)] == UNTOLD_LINKS ? 1 : m->links[cell(m, i, k)];
             sum += links;
             most = links > most ? links : most;
         }
-        struct topo_link l = {.link_kind = m->link_kind, .gpu = gpu, .peer_gpu = -1, .peer_object = -1};
-        if (sum > MOST_NVLINKS && nvswitch < 0)
-            nvswitch =
-                build_object(tree->t, tree->c, (struct topo_object){.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1});
-        if (sum > MOST_NVLINKS) {
-            l.peer_object = nvswitch;
+        if (l.gpu >= 0 && sum > MOST_NVLINKS) {
+            l.peer_object = build_nvswitch(tree->t, tree->c, NULL);
             l.count = most;
             build_link(tree->t, tree->c, l);
         }
-        for (int k = 0; k < m->n && sum <= MOST_NVLINKS; k++) {
-            l.peer_gpu = peer;
+        for (int k = 0; k < m->n && l.gpu >= 0 && sum <= MOST_NVLINKS; k++) {
             int links = m->links[cell(m, i, k)];
+            l.peer_gpu = tree->gpu[k];
             l.count = links == UNTOLD_LINKS ? 0 : links;
-            if (links && is_gpu(m->labels[k]))
+            if (links && l.peer_gpu >= 0)
                 build_link(tree->t, tree->c, l);
-            peer += is_gpu(m->labels[k]);
         }
-        gpu++;
     }
 }
 

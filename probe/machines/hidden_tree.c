@@ -81,31 +81,6 @@ static int match_devices(struct topology *t, struct topo_class *c, const struct 
 /* ---- the tree ------------------------------------------------------------------------------------------------------
  */
 
-struct growing {
-    struct topo_object *objects;
-    int n, switches;
-};
-
-/* The root of a NUMA node, as here if there is one. */
-static int grow_numa(struct growing *g, int numa)
-{
-    for (int i = 0; i < g->n; i++)
-        if (g->objects[i].kind == TOPO_NUMA && g->objects[i].numa == numa)
-            return i;
-    g->objects[g->n] = (struct topo_object){.kind = TOPO_NUMA, .parent = -1, .numa = numa};
-    return g->n++;
-}
-
-static int grow_bridge(struct topology *t, struct growing *g, struct topo_object o, int parent)
-{
-    o.parent = parent;
-    o.numa = parent < 0 ? o.numa : g->objects[parent].numa;
-    if (o.kind == TOPO_SWITCH) /* as in providers' files: no device has such an address */
-        o.pci = arena_printf(t->arena, "ffff:ff:%02x.0", (unsigned)++g->switches & 0x1f);
-    g->objects[g->n] = o;
-    return g->n++;
-}
-
 static void complete_link(struct topo_object *o, const struct topo_object *like)
 {
     if (o->link_max_GTps > 0 || o->link_GTps > 0)
@@ -120,36 +95,41 @@ static void complete_link(struct topo_object *o, const struct topo_object *like)
 /* Put the devices of `c` below bridges and switches like those of `d`. */
 static void grow_tree(struct topology *t, struct topo_class *c, const struct topo_class *d, const int *map)
 {
-    struct growing g = {.objects = arena_alloc(t->arena, (size_t)(c->nobjects + d->nobjects) * sizeof *g.objects)};
+    struct topo_class grown = {0};
+    unsigned switches = 0;
     int *where = arena_alloc(t->arena, (size_t)c->nobjects * sizeof *where);
-    int *grown = arena_alloc(t->arena, (size_t)d->nobjects * sizeof *grown);
+    int *above = arena_alloc(t->arena, (size_t)d->nobjects * sizeof *above); /* the grown one of each of `d` */
     for (int i = 0; i < c->nobjects; i++)
-        if (c->objects[i].kind == TOPO_NUMA && c->objects[i].parent < 0) {
-            where[i] = g.n;
-            g.objects[g.n++] = c->objects[i];
-        }
+        if (c->objects[i].kind == TOPO_NUMA && c->objects[i].parent < 0)
+            where[i] = build_object(t, &grown, c->objects[i]);
     for (int k = 0; k < d->nobjects; k++) {
-        const struct topo_object *o = &d->objects[k];
-        int parent = o->parent < 0 ? -1 : grown[o->parent];
-        grown[k] = o->kind == TOPO_NUMA                                    ? grow_numa(&g, o->numa)
-                   : o->kind == TOPO_SWITCH || o->kind == TOPO_HOST_BRIDGE ? grow_bridge(t, &g, *o, parent)
-                                                                           : -1;
+        struct topo_object o = d->objects[k];
+        above[k] = o.kind == TOPO_NUMA ? build_numa(t, &grown, o.numa) : -1;
+        if (o.kind != TOPO_SWITCH && o.kind != TOPO_HOST_BRIDGE)
+            continue;
+        o.parent = o.parent < 0 ? -1 : above[o.parent];
+        o.numa = o.parent < 0 ? o.numa : grown.objects[o.parent].numa;
+        o.name = arena_strdup(t->arena, o.name); /* the description may be freed before */
+        o.model = arena_strdup(t->arena, o.model);
+        o.driver = arena_strdup(t->arena, o.driver);
+        if (o.kind == TOPO_SWITCH) /* as in providers' files: no device has such an address */
+            o.pci = arena_printf(t->arena, "ffff:ff:%02x.0", ++switches & 0x1f);
+        above[k] = build_object(t, &grown, o);
     }
     for (int i = 0; i < c->nobjects; i++) {
         struct topo_object o = c->objects[i];
         const struct topo_object *like = map[i] < 0 ? NULL : &d->objects[map[i]];
         if (o.kind == TOPO_NUMA && o.parent < 0)
             continue;
-        o.parent = like ? (like->parent < 0 ? -1 : grown[like->parent]) : o.parent < 0 ? -1 : where[o.parent];
+        o.parent = like ? (like->parent < 0 ? -1 : above[like->parent]) : o.parent < 0 ? -1 : where[o.parent];
         if (like && o.parent >= 0) {
-            o.numa = g.objects[o.parent].numa;
+            o.numa = grown.objects[o.parent].numa;
             complete_link(&o, like);
         }
-        where[i] = g.n;
-        g.objects[g.n++] = o;
+        where[i] = build_object(t, &grown, o);
     }
-    c->objects = g.objects;
-    c->nobjects = g.n;
+    c->objects = grown.objects;
+    c->nobjects = grown.nobjects;
     build_renumber(c, where);
     pci_tree_prune(c);
 }
@@ -235,19 +215,15 @@ static int is_near(const struct measured *m, int nic, int gpu)
     return near < measured && row[gpu] > NEAR * best;
 }
 
-/* Give all devices of one switch the same number, by the smallest of them: GPUs first, NICs behind. */
-static void join_groups(const struct measured *m, int *group)
+/* GPUs first, NICs behind; all devices of one switch are a group. */
+static int *group_by_switch(const struct measured *m, struct arena *a)
 {
-    int n = m->gpus.n + m->nics.n;
-    for (int i = 0; i < n; i++)
-        group[i] = i;
+    int n = m->gpus.n + m->nics.n, *group = build_groups(n, a);
     for (int k = 0; k < m->nics.n; k++)
-        for (int g = 0; g < m->gpus.n; g++) {
-            int x = group[g], y = group[m->gpus.n + k];
-            for (int i = 0; i < n && is_near(m, k, g); i++)
-                if (group[i] == (x < y ? y : x))
-                    group[i] = x < y ? x : y;
-        }
+        for (int g = 0; g < m->gpus.n; g++)
+            if (is_near(m, k, g))
+                build_join_groups(group, n, g, m->gpus.n + k);
+    return group;
 }
 
 static int device_at(const struct measured *m, int i)
@@ -277,7 +253,7 @@ struct topology *machine_from_bandwidths(const struct topology *t, const char *p
     struct arena *a = like->arena;
     struct measured m = {.c = t->classes, .gpus = list_devices(t->classes, TOPO_GPU, a)};
     m.nics = list_devices(m.c, TOPO_NIC, a);
-    int n = m.gpus.n + m.nics.n, *group = arena_alloc(a, (size_t)(n + 1) * sizeof *group);
+    int n = m.gpus.n + m.nics.n;
     m.GBps = arena_alloc(a, (size_t)(m.gpus.n * m.nics.n + 1) * sizeof *m.GBps);
     like->source = arena_strdup(a, path);
     int rc = read_measured(&m, path, a, e);
@@ -288,7 +264,7 @@ struct topology *machine_from_bandwidths(const struct topology *t, const char *p
         topo_free(like);
         return NULL;
     }
-    join_groups(&m, group);
+    const int *group = group_by_switch(&m, a);
     for (int i = 0; i < n; i++) {
         int numa = numa_of(&m, group, i), members = 0;
         const char *names = "";

@@ -62,14 +62,14 @@ static int numa_of(hwloc_topology_t h, hwloc_obj_t near)
     return found ? (int)found->os_index : -1;
 }
 
-static struct pci_function function_of(struct topology *t, hwloc_obj_t o)
+static struct topo_object function_of(struct topology *t, hwloc_obj_t o)
 {
     const struct hwloc_pcidev_attr_s *p =
         o->type == HWLOC_OBJ_BRIDGE ? &o->attr->bridge.upstream.pci : &o->attr->pcidev;
-    return (struct pci_function){
+    return (struct topo_object){
         .pci = arena_printf(t->arena, "%04x:%02x:%02x.%x", p->domain, p->bus, p->dev, p->func),
         .model = arena_strdup(t->arena, hwloc_obj_get_info_by_name(o, "PCIDevice")),
-        .class_code = (uint32_t)p->class_id << 8,
+        .pci_class = (uint32_t)p->class_id << 8,
         .vendor = p->vendor_id,
         .device = p->device_id,
         .subsystem_vendor = p->subvendor_id,

@@ -8,9 +8,6 @@
 
 #include "probe/topology/topology_internal.h"
 
-/* Append `record` to the array `list` of `count` elements; its index. */
-#define APPEND(t, list, count, record) (ARENA_ADD((t)->arena, list, count) = (record), (count)-1)
-
 struct topo_class *build_class(struct topology *t, const char *name)
 {
     const char *copy = name ? arena_strdup(t->arena, name) : arena_printf(t->arena, "class%d", t->nclasses);
@@ -39,35 +36,18 @@ void build_hosts(struct topology *t, int n)
     }
 }
 
-int build_object(struct topology *t, struct topo_class *c, struct topo_object o)
-{
-    return APPEND(t, c->objects, c->nobjects, o);
-}
-
-int build_gpu(struct topology *t, struct topo_class *c, struct topo_gpu g)
-{
-    return APPEND(t, c->gpus, c->ngpus, g);
-}
-
-int build_port(struct topology *t, struct topo_class *c, struct topo_port p)
-{
-    return APPEND(t, c->ports, c->nports, p);
-}
-
-int build_netdev(struct topology *t, struct topo_class *c, struct topo_netdev d)
-{
-    return APPEND(t, c->netdevs, c->nnetdevs, d);
-}
-
-int build_link(struct topology *t, struct topo_class *c, struct topo_link l)
-{
-    return APPEND(t, c->links, c->nlinks, l);
-}
-
-int build_gid(struct topology *t, struct topo_class *c, struct topo_gid g)
-{
-    return APPEND(t, c->gids, c->ngids, g);
-}
+#define DEFINE_BUILD(type)                                                                \
+    int build_##type(struct topology *t, struct topo_class *c, struct topo_##type record) \
+    {                                                                                     \
+        ARENA_ADD(t->arena, c->type##s, c->n##type##s) = record;                          \
+        return c->n##type##s - 1;                                                         \
+    }
+DEFINE_BUILD(object)
+DEFINE_BUILD(gpu)
+DEFINE_BUILD(port)
+DEFINE_BUILD(netdev)
+DEFINE_BUILD(link)
+DEFINE_BUILD(gid)
 
 void build_text(struct topology *t, const char ***texts, int *n, const char *text)
 {
@@ -165,12 +145,9 @@ int build_nic(struct topology *t, struct topo_class *c, const char *pci, const c
         c->objects[at].name = arena_strdup(t->arena, name);
     if (at >= 0)
         return at;
-    return build_object(t, c,
-                        (struct topo_object){.kind = TOPO_NIC,
-                                             .parent = -1,
-                                             .numa = -1,
-                                             .pci = arena_strdup(t->arena, pci),
-                                             .name = arena_strdup(t->arena, name)});
+    struct topo_object o = {.kind = TOPO_NIC, .parent = -1, .numa = -1, .name = arena_strdup(t->arena, name)};
+    o.pci = arena_strdup(t->arena, pci);
+    return build_object(t, c, o);
 }
 
 int build_nvswitch(struct topology *t, struct topo_class *c, const char *pci)
@@ -330,23 +307,30 @@ void build_order_devices(struct topology *t, struct topo_class *c)
     order_ports(c);
 }
 
+int *build_groups(int n, struct arena *a)
+{
+    int *group = arena_alloc(a, (size_t)n * sizeof *group);
+    for (int i = 0; i < n; i++)
+        group[i] = i;
+    return group;
+}
+
+void build_join_groups(int *group, int n, int i, int k)
+{
+    int first = group[i] < group[k] ? group[i] : group[k], other = group[i] < group[k] ? group[k] : group[i];
+    for (int x = 0; x < n && first != other; x++)
+        group[x] = group[x] == other ? first : group[x];
+}
+
 /* ---- a PCI tree, as hwloc and lspci show it ---------------------------------------------------------------------- */
 
-static struct topo_object object_of(struct pci_function f, enum topo_kind kind, struct pci_place at)
+static int add_function(struct topology *t, struct topo_class *c, struct pci_place at, struct topo_object o,
+                        enum topo_kind kind)
 {
-    return (struct topo_object){
-        .kind = kind,
-        .parent = at.parent,
-        .numa = at.numa,
-        .pci = f.pci,
-        .model = f.model,
-        .pci_class = f.class_code,
-        .vendor = f.vendor,
-        .device = f.device,
-        .subsystem_vendor = f.subsystem_vendor,
-        .subsystem_device = f.subsystem_device,
-        .link_GBps = f.link_GBps,
-    };
+    o.kind = kind;
+    o.parent = at.parent;
+    o.numa = at.numa;
+    return build_object(t, c, o);
 }
 
 struct pci_place pci_tree_host_bridge(struct topology *t, struct topo_class *c, int numa, const char *name)
@@ -357,24 +341,24 @@ struct pci_place pci_tree_host_bridge(struct topology *t, struct topo_class *c, 
     return (struct pci_place){build_object(t, c, o), numa, 0};
 }
 
-struct pci_place pci_tree_bridge(struct topology *t, struct topo_class *c, struct pci_place at, struct pci_function f)
+struct pci_place pci_tree_bridge(struct topology *t, struct topo_class *c, struct pci_place at, struct topo_object o)
 {
     at.bridges++;
     if (at.bridges % 2 == 0)
-        at.parent = build_object(t, c, object_of(f, TOPO_SWITCH, at));
+        at.parent = add_function(t, c, at, o, TOPO_SWITCH);
     return at;
 }
 
-int pci_tree_device(struct topology *t, struct topo_class *c, struct pci_place at, struct pci_function f,
+int pci_tree_device(struct topology *t, struct topo_class *c, struct pci_place at, struct topo_object o,
                     enum topo_kind claimed)
 {
-    if (claimed == TOPO_NVSWITCH || (f.vendor && pci_is_nvswitch(f.class_code, f.vendor)))
-        return build_object(t, c, object_of(f, TOPO_NVSWITCH, at));
-    if (claimed == TOPO_NIC || (claimed != TOPO_GPU && pci_is_nic(f.class_code)))
-        return build_object(t, c, object_of(f, TOPO_NIC, at));
-    if (claimed != TOPO_GPU && !pci_is_gpu(f.class_code, f.vendor, f.device))
+    if (claimed == TOPO_NVSWITCH || (o.vendor && pci_is_nvswitch(o.pci_class, o.vendor)))
+        return add_function(t, c, at, o, TOPO_NVSWITCH);
+    if (claimed == TOPO_NIC || (claimed != TOPO_GPU && pci_is_nic(o.pci_class)))
+        return add_function(t, c, at, o, TOPO_NIC);
+    if (claimed != TOPO_GPU && !pci_is_gpu(o.pci_class, o.vendor, o.device))
         return -1;
-    int object = build_object(t, c, object_of(f, TOPO_GPU, at));
+    int object = add_function(t, c, at, o, TOPO_GPU);
     build_gpu(t, c, (struct topo_gpu){.object = object, .index = -1, .gdr = -1});
     return object;
 }

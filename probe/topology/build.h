@@ -64,16 +64,11 @@ int build_gpu_at(struct topology *t, struct topo_class *c, struct topo_object se
  * ports by the natural order of their HCA's names ("mlx5_2" before "mlx5_10"); GIDs follow. */
 void build_order_devices(struct topology *t, struct topo_class *c);
 
-/* ---- a PCI tree, as hwloc and lspci show it (host bridges, every port of every switch) --------------------------- */
+/* Return the groups of n things, each alone in its own, in `a`: a group is known by the number of its first. */
+int *build_groups(int n, struct arena *a);
+void build_join_groups(int *group, int n, int i, int k); /* those of things i and k become one */
 
-/* A PCI function as read. */
-struct pci_function {
-    const char *pci;
-    const char *model; /* NULL unknown */
-    uint32_t class_code;
-    uint16_t vendor, device, subsystem_vendor, subsystem_device;
-    double link_GBps; /* 0 unknown */
-};
+/* ---- a PCI tree, as hwloc and lspci show it (host bridges, every port of every switch) --------------------------- */
 
 /* State of the walk down. */
 struct pci_place {
@@ -85,14 +80,14 @@ struct pci_place {
 /* Add a root complex on NUMA node `numa` (-1: not known which); `name` as in sysfs: "pci0000:17". */
 struct pci_place pci_tree_host_bridge(struct topology *t, struct topo_class *c, int numa, const char *name);
 
-/* Go down one PCI-to-PCI bridge. The first is a root port; then upstream and downstream ports alternate, and each
- * upstream port stands for its switch. */
-struct pci_place pci_tree_bridge(struct topology *t, struct topo_class *c, struct pci_place at, struct pci_function f);
+/* Go down one PCI-to-PCI bridge, as read: its kind and place follow. The first is a root port; then upstream and
+ * downstream ports alternate, and each upstream port stands for its switch. */
+struct pci_place pci_tree_bridge(struct topology *t, struct topo_class *c, struct pci_place at, struct topo_object o);
 
 /* Add a function that is no bridge. Return the index of its new object; -1 if it is neither GPU, NIC nor NVSwitch. A
  * GPU gets its record (index -1) too. `claimed` is what a driver made of it, whatever its class: TOPO_GPU, TOPO_NIC,
  * TOPO_NVSWITCH, or TOPO_KIND_COUNT for nothing. */
-int pci_tree_device(struct topology *t, struct topo_class *c, struct pci_place at, struct pci_function f,
+int pci_tree_device(struct topology *t, struct topo_class *c, struct pci_place at, struct topo_object o,
                     enum topo_kind claimed);
 
 /* Object i has become object where[i]: update the indices of everything but the objects themselves. */

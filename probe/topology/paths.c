@@ -324,53 +324,25 @@ static int belong_together(const struct topo_class *c, const struct path_matrix 
     return path_between(m, i, k)->class_ == PATH_NVL || (x && y && !strcmp(x, y));
 }
 
-/* Adds to the domain everything that belongs to a GPU in it. The list is the work list as well. */
-static void collect_domain(const struct topo_class *c, const struct path_matrix *m, struct nvlink_domain *d,
-                           unsigned char *taken)
-{
-    for (int next = 0; next < d->ngpus; next++) {
-        int gpu = d->gpus[next];
-        for (int i = 0; i < c->ngpus; i++) {
-            if (taken[i] || !belong_together(c, m, gpu, i))
-                continue;
-            taken[i] = 1;
-            d->gpus[d->ngpus++] = i;
-            if (path_between(m, gpu, i)->class_ == PATH_NVL)
-                d->link_kind = path_between(m, gpu, i)->link_kind;
-        }
-    }
-}
-
-/* Ascending, and the clique of the first GPU that has one. */
-static void sort_domain(const struct topo_class *c, struct arena *a, struct nvlink_domain *d)
-{
-    unsigned char *in = arena_alloc(a, (size_t)c->ngpus);
-    for (int i = 0; i < d->ngpus; i++)
-        in[d->gpus[i]] = 1;
-    d->ngpus = 0;
-    for (int i = 0; i < c->ngpus; i++) {
-        if (!in[i])
-            continue;
-        d->gpus[d->ngpus++] = i;
-        d->clique = d->clique ? d->clique : c->gpus[i].clique;
-    }
-}
-
 int nvlink_domains(const struct topo_class *c, const struct path_matrix *m, struct arena *a,
                    struct nvlink_domain **domains)
 {
-    unsigned char *taken = arena_alloc(a, (size_t)c->ngpus);
-    int n = 0;
+    int n = 0, *domain = build_groups(c->ngpus, a);
+    for (int i = 0; i < c->ngpus; i++)
+        for (int k = 0; k < i; k++)
+            if (belong_together(c, m, i, k))
+                build_join_groups(domain, c->ngpus, i, k);
     *domains = arena_alloc(a, (size_t)c->ngpus * sizeof **domains);
     for (int i = 0; i < c->ngpus; i++) {
-        struct nvlink_domain d = {.link_kind = TOPO_NVLINK, .ngpus = 1};
-        if (taken[i])
-            continue;
-        taken[i] = 1;
-        d.gpus = arena_alloc(a, (size_t)c->ngpus * sizeof *d.gpus);
-        d.gpus[0] = i;
-        collect_domain(c, m, &d, taken);
-        sort_domain(c, a, &d);
+        struct nvlink_domain d = {.link_kind = TOPO_NVLINK};
+        for (int k = i; k < c->ngpus; k++) {
+            if (domain[k] != i)
+                continue;
+            ARENA_ADD(a, d.gpus, d.ngpus) = k;
+            d.clique = d.clique ? d.clique : c->gpus[k].clique;
+            if (path_between(m, i, k)->class_ == PATH_NVL)
+                d.link_kind = path_between(m, i, k)->link_kind;
+        }
         if (d.ngpus > 1 || d.clique)
             (*domains)[n++] = d;
     }

@@ -65,7 +65,11 @@ TEST_CASE(description_by_address)
     assert_string_equal(way(t, 0, "mlx5_0"), "PIX");
     assert_int_equal(notes_with(t, "PCI addresses"), 2);
     assert_int_equal(notes_with(t, "by their numbers"), 0);
+    /* Nothing of the description is needed any more. */
+    const int bridge = topo_ancestor(&t->classes[0], t->classes[0].gpus[0].object, TOPO_HOST_BRIDGE);
+    const char *name = arena_strdup(t->arena, t->classes[0].objects[bridge].name);
     topo_free(like);
+    assert_string_equal(t->classes[0].objects[bridge].name, name);
     topo_free(t);
 }
 

@@ -65,9 +65,9 @@ TEST_CASE(ports)
 
 /* ---- pci_tree ---- */
 
-static struct pci_function function(const char *pci, uint32_t class_code, uint16_t vendor)
+static struct topo_object function(const char *pci, uint32_t class_code, uint16_t vendor)
 {
-    return (struct pci_function){.pci = pci, .class_code = class_code, .vendor = vendor};
+    return (struct topo_object){.pci = pci, .pci_class = class_code, .vendor = vendor};
 }
 
 TEST_CASE(ports_become_switches)
