@@ -147,7 +147,7 @@ static int list_classes(struct lint *l)
     l->classes = arena_alloc(l->arena, (size_t)(t->nclasses + 1) * sizeof *l->classes);
     for (int k = 0, i; k < t->nclasses; k++) {
         /* A matrix tells of no states: a port that a list names is meant to be up. */
-        const struct topo_class *up = roles_assume_up(&t->classes[k], l->arena), *c = up ? up : &t->classes[k];
+        const struct topo_class *c = roles_assume_up(&t->classes[k], l->arena);
         const struct port_verdict *verdicts = roles_of(c, l->arena);
         const uint64_t hash = hash_class(c, verdicts);
         for (i = 0; i < l->nclasses && l->classes[i].hash != hash;)

@@ -133,11 +133,11 @@ void diag_add_machine(struct judge *j)
 int diag_say_machine(const struct judge *j)
 {
     int left_out = 0, up = 0, index = j->d->machine ? topo_gpu_class(j->d->machine) : -1;
-    const struct topo_class *c = index < 0 ? NULL : &j->d->machine->classes[index];
-    if (!c || !c->nports)
+    const struct topo_class *own = index < 0 ? NULL : &j->d->machine->classes[index];
+    if (!own || !own->nports)
         return 0;
-    const struct topo_class *assumed = roles_assume_up(c, j->d->arena);
-    c = assumed ? assumed : c;
+    const struct topo_class *c = roles_assume_up(own, j->d->arena);
+    const int assumed = c != own;
     const struct port_verdict *v = roles_of(c, j->d->arena);
     const char *list = roles_only_labels(c) ? NULL : roles_hca_list(c, v, j->d->arena);
     char(*o)[DIAG_SENTENCE] = j->r->opening;

@@ -134,9 +134,8 @@ static int used_ports(struct whatif *w, const struct topo_port ***ports, struct 
 /* "=mlx5_0:1,...", of the ports that are for compute traffic, if they are up; NULL. */
 static const char *compute_list(const struct whatif *w, struct env_devices *devices)
 {
-    const struct topo_class *c = class_of(&w->cases[0].setup);
-    const char *list = roles_hca_list_if_up(c, w->arena);
-    list = list ? list : roles_hca_list(c, roles_of(c, w->arena), w->arena);
+    const struct topo_class *c = roles_assume_up(class_of(&w->cases[0].setup), w->arena);
+    const char *list = roles_hca_list(c, roles_of(c, w->arena), w->arena);
     env_parse_devices(list ? list : "", devices);
     return list;
 }

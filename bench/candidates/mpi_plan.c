@@ -146,7 +146,7 @@ static void plan_topology_interfaces(struct bench_plan *p, struct arena *a, cons
     for (int i = 0; i < first->nnetdevs; i++) {
         int everywhere = is_usable(&first->netdevs[i]);
         for (int c = 0; c < t->nclasses; c++)
-            everywhere &= topo_find_netdev(&t->classes[c], first->netdevs[i].name) >= 0;
+            everywhere &= topo_find_netdev(&t->classes[c], first->netdevs[i].name) != NULL;
         if (everywhere)
             usable[n++] = &first->netdevs[i];
     }

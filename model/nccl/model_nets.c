@@ -68,14 +68,9 @@ static int is_wanted(const struct nccl_setup *s, const struct topo_port *p)
     return !s->hcas;
 }
 
-/* Functions of one card differ behind the last dot of the address only. */
 static int same_card(const struct topo_class *c, int a, int b)
 {
-    if (a < 0 || b < 0)
-        return 0;
-    const char *x = c->objects[a].pci, *y = c->objects[b].pci;
-    const char *dot = x ? strrchr(x, '.') : NULL;
-    return a == b || (dot && y && !strncmp(x, y, (size_t)(dot - x) + 1));
+    return a >= 0 && b >= 0 && (a == b || pci_same_card(c->objects[a].pci, c->objects[b].pci));
 }
 
 /* EFA from its second generation on: AWS's plugin groups the adapters below one PCI switch into one NIC

@@ -42,10 +42,10 @@ static void find_only_management(struct search *s)
     found_named(s, "the only active ports are for management of NVLink switches");
 }
 
-static void find_no_compute(struct search *s)
+static void find_no_compute(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
-    if (!c->nports || !c->ngpus || roles_hca_list(c, s->roles, s->a) || roles_hca_list_if_up(c, s->a))
+    const struct topo_class *shown = roles_shown(c, s->a);
+    if (!c->nports || !c->ngpus || roles_hca_list(shown, roles_of(shown, s->a), s->a))
         return;
     int known = 0, by_plugin = 0;
     for (int i = 0; i < c->nports; i++) {

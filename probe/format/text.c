@@ -342,6 +342,11 @@ static void put_addresses(FILE *out, const struct topo_class *c, int port, struc
         fprintf(out, " (%s)", text_inert(a, p->board_id));
 }
 
+static const char *inert_port(const struct topo_class *c, int port, struct arena *a)
+{
+    return arena_printf(a, "%s:%d", text_inert(a, c->ports[port].hca), c->ports[port].port);
+}
+
 static void put_networks(FILE *out, const struct topo_class *c, struct arena *a)
 {
     int known = 0;
@@ -351,7 +356,7 @@ static void put_networks(FILE *out, const struct topo_class *c, struct arena *a)
         return;
     fputs("\nRDMA addresses:\n", out);
     for (int i = 0; i < c->nports; i++) {
-        fprintf(out, "  %-*s", width_of(c), arena_printf(a, "%s:%d", text_inert(a, c->ports[i].hca), c->ports[i].port));
+        fprintf(out, "  %-*s", width_of(c), inert_port(c, i, a));
         put_addresses(out, c, i, a);
         fputc('\n', out);
     }
@@ -368,14 +373,9 @@ static void put_rails(FILE *out, const struct topo_class *c, const struct port_v
     for (int i = 0; i < n; i++) {
         fprintf(out, "  %-18s ", text_inert(a, rails[i].network));
         for (int k = 0; k < rails[i].nports; k++)
-            fprintf(out, " %s:%d", text_inert(a, c->ports[rails[i].ports[k]].hca), c->ports[rails[i].ports[k]].port);
+            fprintf(out, " %s", inert_port(c, rails[i].ports[k], a));
         fputc('\n', out);
     }
-}
-
-static const char *inert_port(const struct topo_class *c, int port, struct arena *a)
-{
-    return arena_printf(a, "%s:%d", text_inert(a, c->ports[port].hca), c->ports[port].port);
 }
 
 /* What follows from a class: subnets and GIDs, roles, the list of HCAs. */
@@ -383,11 +383,10 @@ static void put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
 {
     if (!c->nports)
         return;
-    const int if_up = !roles_hca_list(c, roles_of(c, a), a) && roles_hca_list_if_up(c, a);
+    const struct topo_class *shown = roles_shown(c, a);
+    const struct port_verdict *v = roles_of(shown, a);
     put_networks(out, c, a);
-    fputs(if_up ? "\nRoles, if all ports are up:\n" : "\nRoles:\n", out);
-    c = if_up ? roles_assume_up(c, a) : c;
-    const struct port_verdict *v = roles_of(c, a);
+    fputs(shown != c ? "\nRoles, if all ports are up:\n" : "\nRoles:\n", out);
     for (int i = 0; i < c->nports; i++) {
         int last = i; /* the last port of a row of which nothing is known for one reason */
         while (v[i].role == ROLE_UNKNOWN && last + 1 < c->nports && v[last + 1].role == ROLE_UNKNOWN &&
@@ -506,15 +505,15 @@ static void put_unused(FILE *out, const struct topo_class *c, const struct port_
     fputc('\n', out);
 }
 
-static void put_hca_list(FILE *out, const struct topo_class *c, const char *list, const char *if_up, struct arena *a)
+static void put_hca_list(FILE *out, const struct topo_class *c, const char *list, int if_up, struct arena *a)
 {
     if (!c->nports)
         return;
     if (roles_only_labels(c))
         fputs("  NCCL_IB_HCA: names of NICs are in the NIC Legend below the matrix, which is missing\n", out);
-    else if (list || if_up)
+    else if (list)
         fprintf(out, "  HCAs for NCCL%s (%s== takes whole names):\nNCCL_IB_HCA=%s\n",
-                list ? "" : " if all ports are up", list ? "" : "ibstat tells; ", text_inert(a, list ? list : if_up));
+                if_up ? " if all ports are up" : "", if_up ? "ibstat tells; " : "", text_inert(a, list));
     else
         fputs("  NCCL_IB_HCA: none of the ports is one that NCCL should use through verbs\n", out);
 }
@@ -538,10 +537,9 @@ static const char *name_rates(const struct topo_class *c, const struct port_verd
 static void put_short_class(FILE *out, const struct topo_class *c, int alone, struct arena *a)
 {
     const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
-    const char *list = roles_hca_list(c, roles_of(c, a), a), *if_up = list ? NULL : roles_hca_list_if_up(c, a);
-    c = if_up ? roles_assume_up(c, a) : c;
-    const struct port_verdict *v = roles_of(c, a);
-    int ncompute = 0;
+    const struct topo_class *shown = roles_shown(c, a);
+    const struct port_verdict *v = roles_of(shown, a);
+    int ncompute = 0, if_up = shown != c;
     for (int i = 0; i < c->nports; i++)
         ncompute += v[i].role == ROLE_COMPUTE;
     fprintf(out, "  %d GPU%s%s%s", c->ngpus, plural(c->ngpus), model ? ", " : "", model ? text_inert(a, model) : "");
@@ -551,7 +549,7 @@ static void put_short_class(FILE *out, const struct topo_class *c, int alone, st
     fputs(if_up ? ", state not known\n" : "\n", out);
     put_gpu_rows(out, c, v, a);
     put_unused(out, c, v, a);
-    put_hca_list(out, c, list, if_up, a);
+    put_hca_list(out, c, roles_hca_list(shown, v, a), if_up, a);
     if (alone && !c->ngpus && !c->nports)
         fputs("  no GPU and no RDMA port: --machine dgx-h100 shows a known machine\n"
               "  (--list-machines), --from FILE a recorded one\n",

@@ -53,9 +53,8 @@ int why_write(const struct topology *t, const char *port, FILE *out, struct err 
     struct arena *a = arena_new();
     int found = 0, rc = 0;
     for (int i = 0; i < t->nclasses; i++) {
-        const struct topo_class *c = &t->classes[i];
-        const int if_up = !roles_hca_list(c, roles_of(c, a), a) && roles_hca_list_if_up(c, a);
-        c = if_up ? roles_assume_up(c, a) : c;
+        const struct topo_class *c = roles_shown(&t->classes[i], a);
+        const int if_up = c != &t->classes[i];
         const struct port_verdict *v = roles_of(c, a);
         for (int k = 0; k < c->nports; k++) {
             if (strcmp(c->ports[k].hca, port) != 0 && strcmp(topo_port_name(a, &c->ports[k]), port) != 0 &&

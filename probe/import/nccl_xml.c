@@ -75,7 +75,7 @@ static const char *guid_text(struct arena *a, const struct xml_node *net)
 /* Whether the class has that port or interface: files of several <cpu> repeat what hangs on none of them. */
 static int is_repeated(const struct topo_class *c, const char *name, int port)
 {
-    return (port ? topo_find_port(c, name, port) : topo_find_netdev(c, name)) >= 0;
+    return port ? topo_find_port(c, name, port) >= 0 : topo_find_netdev(c, name) != NULL;
 }
 
 /* A port, or each port of what NCCL merged and calls "mlx5_0+mlx5_1". */

@@ -28,7 +28,7 @@ static enum topo_net_kind kind_of(struct arena *a, const char *name, unsigned fl
     return TOPO_NET_PHYSICAL;
 }
 
-static int add_netdev(struct topology *t, struct topo_class *c, const char *name, unsigned flags)
+static struct topo_netdev *add_netdev(struct topology *t, struct topo_class *c, const char *name, unsigned flags)
 {
     struct arena *a = t->arena;
     long speed_Mbps = sysfs_int(-1, NET "/speed", name), mtu = sysfs_int(0, NET "/mtu", name);
@@ -44,7 +44,7 @@ static int add_netdev(struct topology *t, struct topo_class *c, const char *name
         .master = sysfs_link(a, NET "/master", name),
         .port_name = sysfs_line(a, NET "/phys_port_name", name),
     };
-    return build_netdev(t, c, d);
+    return &c->netdevs[build_netdev(t, c, d)];
 }
 
 /* Leading one bits of the netmask. */
@@ -99,11 +99,10 @@ void source_netdev(struct topology *t, struct topo_class *c)
     if (!sysfs_exists("/sys/class/net"))
         build_note(t, c, "network: /sys/class/net is not there (hidden in this container?): kinds and speeds unknown");
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-        int at = topo_find_netdev(c, i->ifa_name);
-        if (at < 0)
-            at = add_netdev(t, c, i->ifa_name, i->ifa_flags);
+        struct topo_netdev *known = topo_find_netdev(c, i->ifa_name);
+        struct topo_netdev *d = known ? known : add_netdev(t, c, i->ifa_name, i->ifa_flags);
         if (i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6))
-            add_address(t, &c->netdevs[at], i);
+            add_address(t, d, i);
     }
     freeifaddrs(all);
 }

@@ -46,8 +46,8 @@ static const struct topo_port *find_port_like(const struct topo_class *c, const 
 
 static int is_bond(const struct topo_class *c, const struct topo_port *p)
 {
-    int at = topo_find_netdev(c, p->netdev);
-    return at >= 0 && c->netdevs[at].kind == TOPO_NET_BOND;
+    const struct topo_netdev *d = topo_find_netdev(c, p->netdev);
+    return d && d->kind == TOPO_NET_BOND;
 }
 
 static void compare_port(struct sentences *l, const struct topo_class *c, const struct topo_class *d,
@@ -140,12 +140,10 @@ static void compare_netdevs(struct sentences *l, const struct topo_class *first,
 {
     static const char *const states[] = {"in an unknown state", "down", "up"};
     for (int i = 0; i < first->nnetdevs; i++)
-        if (is_permanent(&first->netdevs[i]) && topo_find_netdev(other, first->netdevs[i].name) < 0)
+        if (is_permanent(&first->netdevs[i]) && !topo_find_netdev(other, first->netdevs[i].name))
             add_sentence(l, "interface %s is missing", first->netdevs[i].name);
     for (int i = 0; i < other->nnetdevs; i++) {
-        const struct topo_netdev *q = &other->netdevs[i];
-        int at = topo_find_netdev(first, q->name);
-        const struct topo_netdev *p = at < 0 ? NULL : &first->netdevs[at];
+        const struct topo_netdev *q = &other->netdevs[i], *p = topo_find_netdev(first, q->name);
         if (!p && is_permanent(q))
             add_sentence(l, "interface %s is there in addition", q->name);
         if (!p || !is_permanent(q) || belongs_to_dark_port(first, other, q->name) ||

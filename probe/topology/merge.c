@@ -161,9 +161,9 @@ static int match_nic(const struct merging *m, int object)
             return m->to->ports[at].object;
     }
     for (int i = 0; i < m->from->nnetdevs; i++) {
-        int at = m->from->netdevs[i].object == object ? topo_find_netdev(m->to, m->from->netdevs[i].name) : -1;
-        if (at >= 0 && m->to->netdevs[at].object >= 0)
-            return m->to->netdevs[at].object;
+        const struct topo_netdev *from = &m->from->netdevs[i], *to = topo_find_netdev(m->to, from->name);
+        if (from->object == object && to && to->object >= 0)
+            return to->object;
     }
     return -1;
 }
@@ -282,11 +282,12 @@ static void merge_devices(struct merging *m)
     }
     for (int i = 0; i < m->from->nnetdevs; i++) {
         struct topo_netdev d = m->from->netdevs[i];
-        int at = topo_find_netdev(m->to, d.name);
+        struct topo_netdev *known = topo_find_netdev(m->to, d.name);
         d.object = ensure_object(m, d.object);
-        if (at < 0)
-            at = build_netdev(m->t, m->to, d);
-        fill_unknown(topo_netdev_fields, &m->to->netdevs[at], &d);
+        if (known)
+            fill_unknown(topo_netdev_fields, known, &d);
+        else
+            build_netdev(m->t, m->to, d);
     }
 }
 

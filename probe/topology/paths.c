@@ -154,13 +154,6 @@ static struct way find_way(const struct topo_class *c, int a, int b)
     return w;
 }
 
-/* Two functions of one card sit behind the same root port. */
-static int same_card(const struct topo_object *a, const struct topo_object *b)
-{
-    const char *dot = a->pci ? strrchr(a->pci, '.') : NULL;
-    return dot && b->pci && !strncmp(a->pci, b->pci, (size_t)(dot - a->pci) + 1);
-}
-
 /* Without a common root: different NUMA nodes, or who knows. */
 static int known_apart(const struct topo_class *c, int a, int b)
 {
@@ -172,7 +165,7 @@ static struct topo_path pci_path(const struct topo_class *c, int a, int b)
 {
     if (a < 0 || b < 0)
         return (struct topo_path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
-    if (a == b || same_card(&c->objects[a], &c->objects[b]))
+    if (a == b || pci_same_card(c->objects[a].pci, c->objects[b].pci)) /* behind the same root port */
         return (struct topo_path){.class_ = PATH_LOC, .word = WORD_PIX};
     struct way w = find_way(c, a, b);
     if (w.top < 0 && known_apart(c, a, b))

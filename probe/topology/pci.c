@@ -45,6 +45,12 @@ const char *pci_address(struct arena *a, const char *s)
     return arena_printf(a, "%04x:%02x:%02x.%x", domain, bus, device, function);
 }
 
+int pci_same_card(const char *a, const char *b)
+{
+    const char *dot = a ? strrchr(a, '.') : NULL;
+    return dot && b && !strncmp(a, b, (size_t)(dot - a) + 1);
+}
+
 int pci_is_switch(uint32_t class_code)
 {
     return class_code >> 8 == 0x0604;

@@ -37,13 +37,15 @@ const struct topo_class *roles_assume_up(const struct topo_class *c, struct aren
         up->ports[i].state = TOPO_STATE_ACTIVE;
         assumed = 1;
     }
-    return assumed ? up : NULL;
+    return assumed ? up : c;
 }
 
-const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a)
+const struct topo_class *roles_shown(const struct topo_class *c, struct arena *a)
 {
+    if (roles_hca_list(c, roles_of(c, a), a))
+        return c;
     const struct topo_class *up = roles_assume_up(c, a);
-    return up ? roles_hca_list(up, roles_of(up, a), a) : NULL;
+    return roles_hca_list(up, roles_of(up, a), a) ? up : c;
 }
 
 int roles_only_labels(const struct topo_class *c)

@@ -13,12 +13,23 @@ struct odd_ports {
     int first, all; /* a port of that kind, and how many are in question */
 };
 
+/* A port, and what belongs to it. */
+struct role_port {
+    int index; /* into the class's ports */
+    const struct topo_port *p;
+    const struct topo_object *nic;    /* NULL: unknown */
+    const struct topo_netdev *netdev; /* NULL: none or unknown */
+    const char *network;              /* of the interface's IPv4 address */
+    struct port_verdict *verdict;
+    int end;      /* in the matrix; -1: none */
+    int excluded; /* by the rules on the device alone */
+};
+
 struct role_view {
     const struct topo_class *c;
     struct arena *a;
     const struct path_matrix *matrix;
-    struct port_verdict *verdicts;
-    unsigned char *excluded;    /* by the rules on the device alone */
+    struct role_port *ports;
     unsigned char *served;      /* GPUs that have a port beside them */
     int nbeside, nbeside_down;  /* ports beside a GPU that are in question, and that are down */
     enum topo_link_layer layer; /* the one that carries most of the bandwidth in question */
@@ -26,9 +37,7 @@ struct role_view {
     int layers_even;            /* as much of it is of the other */
     const char *prefix;         /* the subnet prefix that most of them have */
     int nprefix;
-    const char *plugin;    /* through which most of the bandwidth in question is reached; NULL: verbs */
-    int *ends;             /* of the ports in the matrix */
-    const char **networks; /* of the IPv4 addresses of their interfaces */
+    const char *plugin; /* through which most of the bandwidth in question is reached; NULL: verbs */
     struct odd_ports boards, managers, fabrics, by_network;
     int *gpu_ports;  /* ports of the usual kind beside each GPU */
     int usual_ports; /* ports beside a GPU, as most GPUs have them; 0: there is no such number */
@@ -37,7 +46,7 @@ struct role_view {
 /* A rule: the first one that speaks against a port decides. */
 struct role_rule {
     const char *name; /* "rate" */
-    struct role_evidence (*look)(const struct role_view *v, int port);
+    struct role_evidence (*look)(const struct role_view *v, const struct role_port *own);
     int neighbours; /* weighs the port against its neighbours; those on the device alone come first */
 };
 
@@ -51,29 +60,28 @@ static const char *name_layer(enum topo_link_layer layer)
 }
 
 /* No CPU on the way to a GPU, or only the GPU's own one by C2C. */
-static int is_beside_gpu(const struct port_verdict *v)
+static int is_beside_gpu(const struct role_port *own)
 {
-    return v->nearest_gpu >= 0 && v->nearest_class <= PATH_P2C;
+    return own->verdict->nearest_gpu >= 0 && own->verdict->nearest_class <= PATH_P2C;
 }
 
 /* The way to the nearest GPU in the matrix's word, with NCCL's class where that is another one. */
-static const char *name_way(const struct role_view *v, int port)
+static const char *name_way(const struct role_view *v, const struct role_port *own)
 {
     char word[PATH_WORD];
-    const struct port_verdict *own = &v->verdicts[port];
-    const char *class_ = path_class_name(own->nearest_class);
-    path_word(word, path_between(v->matrix, v->ends[port], own->nearest_gpu));
+    const char *class_ = path_class_name(own->verdict->nearest_class);
+    path_word(word, path_between(v->matrix, own->end, own->verdict->nearest_gpu));
     return strcmp(word, class_) ? arena_printf(v->a, "%s, for NCCL %s", word, class_) : class_;
 }
 
 /* "GPU0", "GPU0 and GPU2", "GPU0 to GPU3": the port's nearest GPU and those that are as near, by the same way. */
-static const char *name_gpus(const struct role_view *v, int port)
+static const char *name_gpus(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_path *way = path_between(v->matrix, v->ends[port], v->verdicts[port].nearest_gpu);
+    const struct topo_path *way = path_between(v->matrix, own->end, own->verdict->nearest_gpu);
     const char *names = "", *last = "";
     int n = 0, first = 0, row = 1; /* one behind the other */
     for (int g = 0; g < v->matrix->ngpus; g++) {
-        const struct topo_path *p = path_between(v->matrix, v->ends[port], g);
+        const struct topo_path *p = path_between(v->matrix, own->end, g);
         if (p->class_ != way->class_ || p->word != way->word)
             continue;
         names = n ? arena_printf(v->a, "%s%s%s", names, *names ? ", " : "", last) : names;
@@ -84,13 +92,6 @@ static const char *name_gpus(const struct role_view *v, int port)
     if (row && n > 2)
         return arena_printf(v->a, "GPU%d to %s", v->c->gpus[first].index, last);
     return n > 1 ? arena_printf(v->a, "%s and %s", names, last) : last;
-}
-
-/* The port's NIC; NULL unknown. */
-static const struct topo_object *nic_of(const struct role_view *v, int port)
-{
-    int object = v->c->ports[port].object;
-    return object < 0 || object >= v->c->nobjects ? NULL : &v->c->objects[object];
 }
 
 static struct role_evidence fine(const char *seen)
@@ -109,18 +110,12 @@ static enum port_role role_by_rate(const struct topo_port *p)
     return p->rate_Gbps > 0 && p->rate_Gbps < SLOW_Gbps ? ROLE_MANAGEMENT : ROLE_STORAGE;
 }
 
-static const struct topo_netdev *netdev_named(const struct topo_class *c, const char *name)
-{
-    int at = topo_find_netdev(c, name);
-    return at < 0 ? NULL : &c->netdevs[at];
-}
-
 /* ---- the device alone -------------------------------------------------------------------------------------------- */
 
-static struct role_evidence see_state(const struct role_view *v, int port)
+static struct role_evidence see_state(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
-    switch (v->c->ports[port].state) {
+    const struct topo_netdev *d = own->netdev;
+    switch (own->p->state) {
     case TOPO_STATE_DOWN:
         return against(ROLE_DOWN,
                        d && d->master
@@ -130,7 +125,7 @@ static struct role_evidence see_state(const struct role_view *v, int port)
         return fine("active");
     default:
         /* What a plugin reaches is on no list, so that nothing wrong can come of it. */
-        if (v->verdicts[port].plugin)
+        if (own->verdict->plugin)
             return fine("not known");
         if (d && d->state == TOPO_STATE_DOWN) /* an IPoIB interface may be, of a port that is active */
             return against(ROLE_UNKNOWN,
@@ -140,10 +135,10 @@ static struct role_evidence see_state(const struct role_view *v, int port)
 }
 
 /* NCCL connects queue pairs by itself, which iWARP does through a connection manager only, and usNIC not at all. */
-static struct role_evidence see_node_type(const struct role_view *v, int port)
+static struct role_evidence see_node_type(const struct role_view *v, const struct role_port *own)
 {
-    const char *type = v->c->ports[port].node_type;
-    if (!type && !strncmp(v->c->ports[port].hca, "usnic_", 6)) /* hwloc files name devices alone */
+    const char *type = own->p->node_type;
+    if (!type && !strncmp(own->p->hca, "usnic_", 6)) /* hwloc files name devices alone */
         type = "usNIC";
     if (!type || (strcmp(type, "RNIC") != 0 && strncmp(type, "usNIC", 5) != 0))
         return fine(type);
@@ -151,9 +146,9 @@ static struct role_evidence see_node_type(const struct role_view *v, int port)
                                               strcmp(type, "RNIC") ? "" : " (iWARP)"));
 }
 
-static struct role_evidence see_port_name(const struct role_view *v, int port)
+static struct role_evidence see_port_name(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
+    const struct topo_netdev *d = own->netdev;
     if (!d || !topo_is_representor(d->port_name))
         return fine(d ? d->port_name : NULL);
     return against(ROLE_UNKNOWN,
@@ -162,32 +157,30 @@ static struct role_evidence see_port_name(const struct role_view *v, int port)
 }
 
 /* Without a GID no queue pair of RoCE can be connected. */
-static struct role_evidence see_gids(const struct role_view *v, int port)
+static struct role_evidence see_gids(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_port *p = &v->c->ports[port];
     int n = 0;
     for (int i = 0; i < v->c->ngids; i++)
-        n += v->c->gids[i].port == port;
-    if (p->no_gids == TOPO_YES && p->layer == TOPO_LINK_ETHERNET && !v->verdicts[port].plugin)
+        n += v->c->gids[i].port == own->index;
+    if (own->p->no_gids == TOPO_YES && own->p->layer == TOPO_LINK_ETHERNET && !own->verdict->plugin)
         return against(ROLE_UNKNOWN, "Ethernet with no GID: RoCE is off, or it is a representor's port");
     return fine(n ? arena_printf(v->a, "%d entr%s", n, n == 1 ? "y" : "ies") : NULL);
 }
 
-static struct role_evidence see_access(const struct role_view *v, int port)
+static struct role_evidence see_access(const struct role_view *v, const struct role_port *own)
 {
-    return v->c->ports[port].opens == TOPO_NO
+    (void)v;
+    return own->p->opens == TOPO_NO
                ? against(ROLE_UNKNOWN, "it cannot be opened here: it belongs to another RDMA namespace or user")
                : fine(NULL);
 }
 
-static struct role_evidence see_product_data(const struct role_view *v, int port)
+static struct role_evidence see_product_data(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_object *o = nic_of(v, port);
-    if (!o || o->nvlink_management == TOPO_NOT_KNOWN)
-        return fine(NULL);
-    return o->nvlink_management == TOPO_YES
-               ? against(ROLE_NVLINK_MANAGEMENT, "it manages NVLink switches, by its product data")
-               : fine("no NVLink switches");
+    (void)v;
+    enum topo_known manages = own->nic ? own->nic->nvlink_management : TOPO_NOT_KNOWN;
+    return manages == TOPO_YES ? against(ROLE_NVLINK_MANAGEMENT, "it manages NVLink switches, by its product data")
+                               : fine(manages == TOPO_NO ? "no NVLink switches" : NULL);
 }
 
 /* The port, up and ours, on the function at that address, or on any physical one of the same vendor on the bus. A card
@@ -196,14 +189,13 @@ static const char *physical_port(const struct role_view *v, const struct topo_ob
 {
     const char *colon = vf->pci ? strrchr(vf->pci, ':') : NULL;
     for (int i = 0; i < v->c->nports; i++) {
-        const struct topo_port *p = &v->c->ports[i];
-        const struct topo_object *o = nic_of(v, i);
-        const struct topo_netdev *d = netdev_named(v->c, p->netdev);
+        const struct topo_port *p = v->ports[i].p;
+        const struct topo_object *o = v->ports[i].nic;
+        const struct topo_netdev *d = v->ports[i].netdev;
         int bonded = d && d->kind == TOPO_NET_BOND;
-        size_t card = o && o->pci ? strcspn(o->pci, ".") + 1 : 0; /* the address without its function */
         if (!o || !o->pci || p->state != TOPO_STATE_ACTIVE || p->opens == TOPO_NO)
             continue;
-        if (vf->pf ? !strcmp(o->pci, vf->pf) || (bonded && !strncmp(o->pci, vf->pf, card))
+        if (vf->pf ? !strcmp(o->pci, vf->pf) || (bonded && pci_same_card(o->pci, vf->pf))
                    : colon && o->vendor == vf->vendor && o->model && !strstr(o->model, "Virtual Function") &&
                          !strncmp(o->pci, vf->pci, (size_t)(colon - vf->pci) + 1))
             return p->hca;
@@ -213,9 +205,9 @@ static const char *physical_port(const struct role_view *v, const struct topo_ob
 
 /* A virtual function gives way to its physical one. In a guest or a pod that is not there, or only as a PCI function,
  * and the virtual function is all that there is. */
-static struct role_evidence see_virtual_function(const struct role_view *v, int port)
+static struct role_evidence see_virtual_function(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_object *o = nic_of(v, port);
+    const struct topo_object *o = own->nic;
     if (!o || !(o->pf || (o->model && strstr(o->model, "Virtual Function"))))
         return fine(o && o->vfs ? arena_printf(v->a, "physical, with %d virtual functions", o->vfs) : NULL);
     const char *physical = physical_port(v, o);
@@ -225,10 +217,9 @@ static struct role_evidence see_virtual_function(const struct role_view *v, int 
 
 /* The mlx5 driver makes one device of the two ports of a bond, on which NCCL runs as on any other. A device for which
  * it did not is half of a bond that only sockets know. */
-static struct role_evidence see_bond(const struct role_view *v, int port)
+static struct role_evidence see_bond(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
-    const struct topo_netdev *master = d ? netdev_named(v->c, d->master) : NULL;
+    const struct topo_netdev *d = own->netdev, *master = d ? topo_find_netdev(v->c, d->master) : NULL;
     if (master && master->kind == TOPO_NET_BOND)
         return against(ROLE_BOND, arena_printf(v->a, "its interface %s belongs to the bond %s", d->name, master->name));
     if (d && d->kind == TOPO_NET_BOND) {
@@ -236,14 +227,15 @@ static struct role_evidence see_bond(const struct role_view *v, int port)
         return fine(arena_printf(v->a, "one device for the bond %s%s%s", d->name, down ? ", of which " : "",
                                  down ? arena_printf(v->a, "%s is down", down) : ""));
     }
-    return fine(strstr(v->c->ports[port].hca, "_bond_") ? "one device for a bond, by its name" : NULL);
+    return fine(strstr(own->p->hca, "_bond_") ? "one device for a bond, by its name" : NULL);
 }
 
 /* Anything else in a name would change the meaning of the list. */
-static struct role_evidence see_plain_name(const struct role_view *v, int port)
+static struct role_evidence see_plain_name(const struct role_view *v, const struct role_port *own)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    const char *hca = v->c->ports[port].hca;
+    const char *hca = own->p->hca;
+    (void)v;
     return *hca && !hca[strspn(hca, plain)] ? fine(NULL)
                                             : against(ROLE_UNKNOWN, "its name cannot stand in NCCL_IB_HCA");
 }
@@ -260,12 +252,11 @@ static int has_blackwell(const struct topo_class *c)
 
 /* On HGX B200 and B300 NVLink switches are managed over InfiniBand ports beside no GPU, which look like any other to
  * whoever may not read product data. */
-static struct role_evidence see_nvlink_bridge(const struct role_view *v, int port)
+static struct role_evidence see_nvlink_bridge(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_object *o = nic_of(v, port);
-    const struct topo_port *p = &v->c->ports[port];
-    if (!o || o->vendor != MELLANOX || p->layer != TOPO_LINK_INFINIBAND || o->nvlink_management != TOPO_NOT_KNOWN ||
-        !has_blackwell(v->c) || is_beside_gpu(&v->verdicts[port]))
+    const struct topo_object *o = own->nic;
+    if (!o || o->vendor != MELLANOX || own->p->layer != TOPO_LINK_INFINIBAND ||
+        o->nvlink_management != TOPO_NOT_KNOWN || !has_blackwell(v->c) || is_beside_gpu(own))
         return fine(NULL);
     if (!v->nbeside && !v->nbeside_down && !v->plugin)
         return fine("its product data could not be read (root may)");
@@ -274,28 +265,26 @@ static struct role_evidence see_nvlink_bridge(const struct role_view *v, int por
 }
 
 /* The ports that were made for the GPUs are down: what is up, far away, is something else. */
-static struct role_evidence see_others_down(const struct role_view *v, int port)
+static struct role_evidence see_others_down(const struct role_view *v, const struct role_port *own)
 {
-    if (v->nbeside || !v->nbeside_down || v->verdicts[port].nearest_gpu < 0)
+    if (v->nbeside || !v->nbeside_down || own->verdict->nearest_gpu < 0)
         return fine(NULL);
     return against(
         ROLE_UNKNOWN,
         arena_printf(v->a, "active, but beside no GPU, while the %d that are beside one are down", v->nbeside_down));
 }
 
-static struct role_evidence see_transport(const struct role_view *v, int port)
+static struct role_evidence see_transport(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_object *o = nic_of(v, port);
-    const char *own = v->verdicts[port].plugin;
-    if (own || !v->plugin)
-        return fine(own ? own : o ? o->driver : NULL);
-    return against(role_by_rate(&v->c->ports[port]),
+    if (own->verdict->plugin || !v->plugin)
+        return fine(own->verdict->plugin ? own->verdict->plugin : own->nic ? own->nic->driver : NULL);
+    return against(role_by_rate(own->p),
                    arena_printf(v->a, "by verbs, while most of the bandwidth is reached through %s", v->plugin));
 }
 
-static struct role_evidence see_layer(const struct role_view *v, int port)
+static struct role_evidence see_layer(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_port *p = &v->c->ports[port];
+    const struct topo_port *p = own->p;
     if (p->layer == TOPO_LINK_UNKNOWN)
         return fine(NULL);
     if (p->layer == v->layer)
@@ -313,196 +302,198 @@ int topo_same_text(const char *a, const char *b)
     return a && b && !strcmp(a, b);
 }
 
-/* Whether ports i and k are of one kind; of a port and itself: whether its kind is known. */
-typedef int is_alike(const struct role_view *v, int i, int k);
+/* Whether two ports are of one kind; of a port and itself: whether its kind is known. */
+typedef int is_alike(const struct role_port *x, const struct role_port *y);
 
-static int is_same_model(const struct role_view *v, int i, int k)
+static int is_same_model(const struct role_port *x, const struct role_port *y)
 {
-    const struct topo_port *p = &v->c->ports[i], *q = &v->c->ports[k];
-    const struct topo_object *a = nic_of(v, i), *b = nic_of(v, k);
-    return topo_same_text(p->board_id, q->board_id) ||
-           (!p->board_id && !q->board_id && a && b && a->subsystem_device && a->vendor == b->vendor &&
+    const struct topo_object *a = x->nic, *b = y->nic;
+    return topo_same_text(x->p->board_id, y->p->board_id) ||
+           (!x->p->board_id && !y->p->board_id && a && b && a->subsystem_device && a->vendor == b->vendor &&
             a->device == b->device && a->subsystem_device == b->subsystem_device);
 }
 
-static int is_same_manager(const struct role_view *v, int i, int k)
+static int is_same_manager(const struct role_port *x, const struct role_port *y)
 {
-    const struct topo_port *p = &v->c->ports[i], *q = &v->c->ports[k];
+    const struct topo_port *p = x->p, *q = y->p;
     return p->sm_lid > 0 && p->sm_lid == q->sm_lid &&
            (!p->subnet_prefix || !q->subnet_prefix || !strcmp(p->subnet_prefix, q->subnet_prefix));
 }
 
-static int is_same_fabric(const struct role_view *v, int i, int k)
+static int is_same_fabric(const struct role_port *x, const struct role_port *y)
 {
-    return topo_same_text(v->c->ports[i].fabric, v->c->ports[k].fabric);
+    return topo_same_text(x->p->fabric, y->p->fabric);
 }
 
-static int is_same_network(const struct role_view *v, int i, int k)
+static int is_same_network(const struct role_port *x, const struct role_port *y)
 {
-    return topo_same_text(v->networks[i], v->networks[k]);
+    return topo_same_text(x->network, y->network);
 }
 
 /* Whether it is in question with the ports that carry most: by its link layer, and reached as they are. */
-static int is_rival(const struct role_view *v, int i)
+static int is_rival(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_port *p = &v->c->ports[i];
-    return !v->excluded[i] && (p->layer == v->layer || p->layer == TOPO_LINK_UNKNOWN) &&
-           !v->verdicts[i].plugin == !v->plugin;
+    return !own->excluded && (own->p->layer == v->layer || own->p->layer == TOPO_LINK_UNKNOWN) &&
+           !own->verdict->plugin == !v->plugin;
 }
 
 /* Whether a port like `usual` is as near to every GPU to which the port is nearest. */
-static int is_replaced(const struct role_view *v, int port, int usual, is_alike *alike)
+static int is_replaced(const struct role_view *v, const struct role_port *own, const struct role_port *usual,
+                       is_alike *alike)
 {
     const struct path_matrix *m = v->matrix;
-    int end = v->verdicts[port].nearest_gpu < 0 ? -1 : v->ends[port];
-    for (int g = 0; end >= 0 && g < m->ngpus; g++) {
-        enum path_class own = path_between(m, end, g)->class_;
-        int near = own != v->verdicts[port].nearest_class;
-        for (int i = 0; i < v->c->nports && !near; i++)
-            near = v->ends[i] >= 0 && path_between(m, v->ends[i], g)->class_ <= own && is_rival(v, i) &&
-                   (i == usual || (alike && alike(v, i, usual)));
-        if (!near)
-            return 0;
+    int known = own->verdict->nearest_gpu >= 0;
+    for (int g = 0; known && g < m->ngpus; g++) {
+        enum path_class class_ = path_between(m, own->end, g)->class_;
+        int near = class_ != own->verdict->nearest_class;
+        for (int i = 0; i < v->c->nports && !near; i++) {
+            const struct role_port *x = &v->ports[i];
+            near = x->end >= 0 && path_between(m, x->end, g)->class_ <= class_ && is_rival(v, x) &&
+                   (x == usual || (alike && alike(x, usual)));
+        }
+        known = near;
     }
-    return end >= 0;
+    return known;
 }
 
 /* For every port that is an odd one out: a port of the kind that most are of, and that serves the same GPUs. `certain`:
  * ports of two kinds never belong together. */
 static void find_odd_ports(const struct role_view *v, is_alike *alike, int certain, struct odd_ports *odd)
 {
-    int n = v->c->nports, usual = -1, all = 0, *count = arena_alloc(v->a, (size_t)n * sizeof *count);
+    int n = v->c->nports, *count = arena_alloc(v->a, (size_t)n * sizeof *count);
+    const struct role_port *ports = v->ports;
     odd->usual = arena_alloc(v->a, (size_t)n * sizeof *odd->usual);
     odd->count = count;
+    odd->first = -1;
     for (int i = 0; i < n; i++) {
-        for (int k = 0; k < n && is_rival(v, i); k++)
-            count[i] += is_rival(v, k) && alike(v, i, k);
-        all += is_rival(v, i);
+        for (int k = 0; k < n && is_rival(v, &ports[i]); k++)
+            count[i] += is_rival(v, &ports[k]) && alike(&ports[i], &ports[k]);
+        odd->all += is_rival(v, &ports[i]);
         if (count[i] > odd->of_kind) {
             odd->of_kind = count[i];
-            usual = i;
+            odd->first = i;
         }
     }
-    odd->first = usual;
-    odd->all = all;
     for (int i = 0; i < n; i++) {
-        int is_odd = count[i] > 0 && !alike(v, i, usual) &&
-                     (certain || (2 * odd->of_kind > all && 2 * count[i] <= odd->of_kind));
-        odd->usual[i] = is_odd && is_replaced(v, i, usual, alike) ? usual : -1;
+        int is_odd = count[i] > 0 && !alike(&ports[i], &ports[odd->first]) &&
+                     (certain || (2 * odd->of_kind > odd->all && 2 * count[i] <= odd->of_kind));
+        odd->usual[i] = is_odd && is_replaced(v, &ports[i], &ports[odd->first], alike) ? odd->first : -1;
     }
 }
 
-static const char *name_model(const struct role_view *v, int port)
+/* An odd one out is for storage or the host: its GPUs have a port of the usual kind as near. `name` says of which kind
+ * a port is, NULL if that is not known. */
+static struct role_evidence see_odd(const struct role_view *v, const struct odd_ports *odd, const struct role_port *own,
+                                    const char *(*name)(const struct role_view *v, const struct role_port *own))
 {
-    const struct topo_object *o = nic_of(v, port);
-    const char *board = v->c->ports[port].board_id;
-    return board ? board : arena_printf(v->a, "%04x:%04x", o ? o->device : 0, o ? o->subsystem_device : 0);
-}
-
-/* An odd one out is for storage or the host: its GPUs have a port of the usual kind as near. `own` is NULL if the
- * port's kind is not known. */
-static struct role_evidence see_odd(const struct role_view *v, const struct odd_ports *odd, int port, const char *own,
-                                    const char *(*name)(const struct role_view *v, int port))
-{
-    int usual = odd->usual[port];
+    int usual = odd->usual[own->index];
     if (usual < 0)
-        return fine(own);
-    return against(ROLE_STORAGE, arena_printf(v->a, "%s, while %d others have %s and serve the same GPUs", own,
-                                              odd->of_kind, name(v, usual)));
+        return fine(name(v, own));
+    return against(ROLE_STORAGE, arena_printf(v->a, "%s, while %d others have %s and serve the same GPUs", name(v, own),
+                                              odd->of_kind, name(v, &v->ports[usual])));
 }
 
-static struct role_evidence see_board(const struct role_view *v, int port)
+static const char *name_model(const struct role_view *v, const struct role_port *own)
 {
-    return see_odd(v, &v->boards, port, is_same_model(v, port, port) ? name_model(v, port) : NULL, name_model);
+    const char *board = own->p->board_id;
+    if (board || !is_same_model(own, own))
+        return board;
+    return arena_printf(v->a, "%04x:%04x", own->nic->device, own->nic->subsystem_device);
 }
 
-static const char *name_manager(const struct role_view *v, int port)
+static struct role_evidence see_board(const struct role_view *v, const struct role_port *own)
 {
-    return arena_printf(v->a, "LID %d", v->c->ports[port].sm_lid);
+    return see_odd(v, &v->boards, own, name_model);
+}
+
+static const char *name_manager(const struct role_view *v, const struct role_port *own)
+{
+    return own->p->sm_lid ? arena_printf(v->a, "LID %d", own->p->sm_lid) : NULL;
 }
 
 /* Fabrics that nobody gave a prefix of their own have the same one; their subnet managers differ. */
-static struct role_evidence see_manager(const struct role_view *v, int port)
+static struct role_evidence see_manager(const struct role_view *v, const struct role_port *own)
 {
     const struct odd_ports *m = &v->managers;
-    struct role_evidence e = see_odd(v, m, port, v->c->ports[port].sm_lid ? name_manager(v, port) : NULL, name_manager);
-    e.open = m->count[port] && 2 * m->count[port] == m->all && m->count[port] == m->of_kind &&
-             !is_same_manager(v, port, m->first) && is_replaced(v, port, m->first, is_same_manager);
+    struct role_evidence e = see_odd(v, m, own, name_manager);
+    int n = m->count[own->index];
+    e.open = n && 2 * n == m->all && n == m->of_kind && !is_same_manager(own, &v->ports[m->first]) &&
+             is_replaced(v, own, &v->ports[m->first], is_same_manager);
     return e; /* two halves: two planes, or one for storage */
 }
 
-static const char *name_fabric(const struct role_view *v, int port)
+static const char *name_fabric(const struct role_view *v, const struct role_port *own)
 {
-    const char *fabric = v->c->ports[port].fabric;
-    return fabric ? arena_printf(v->a, "fabric: %s", fabric) : NULL;
+    return own->p->fabric ? arena_printf(v->a, "fabric: %s", own->p->fabric) : NULL;
 }
 
 /* What ibnetdiscover saw: nothing connects two fabrics. */
-static struct role_evidence see_fabric(const struct role_view *v, int port)
+static struct role_evidence see_fabric(const struct role_view *v, const struct role_port *own)
 {
-    struct role_evidence e = see_odd(v, &v->fabrics, port, name_fabric(v, port), name_fabric);
-    e.open = e.role != ROLE_COMPUTE && v->fabrics.count[port] == v->fabrics.of_kind;
+    struct role_evidence e = see_odd(v, &v->fabrics, own, name_fabric);
+    e.open = e.role != ROLE_COMPUTE && v->fabrics.count[own->index] == v->fabrics.of_kind;
     return e;
 }
 
-static const char *name_network(const struct role_view *v, int port)
+static const char *name_network(const struct role_view *v, const struct role_port *own)
 {
-    return v->networks[port];
+    (void)v;
+    return own->network;
 }
 
 /* By the IPv4 address of the port's interface, IPoIB or Ethernet. */
-static struct role_evidence see_network(const struct role_view *v, int port)
+static struct role_evidence see_network(const struct role_view *v, const struct role_port *own)
 {
-    return see_odd(v, &v->by_network, port, v->networks[port], name_network);
+    return see_odd(v, &v->by_network, own, name_network);
 }
 
 /* A faster port, of another model, that is as near to every GPU to which the port is nearest. */
-static const char *find_faster_port(const struct role_view *v, int port)
+static const char *find_faster_port(const struct role_view *v, const struct role_port *own)
 {
-    for (int i = 0; i < v->c->nports; i++)
-        if (is_rival(v, i) && v->c->ports[i].rate_Gbps > v->c->ports[port].rate_Gbps && !is_same_model(v, port, i) &&
-            v->boards.usual[i] < 0 && is_replaced(v, port, i, NULL))
-            return v->c->ports[i].hca;
+    for (int i = 0; i < v->c->nports; i++) {
+        const struct role_port *x = &v->ports[i];
+        if (is_rival(v, x) && x->p->rate_Gbps > own->p->rate_Gbps && !is_same_model(own, x) && v->boards.usual[i] < 0 &&
+            is_replaced(v, own, x, NULL))
+            return x->p->hca;
+    }
     return NULL;
 }
 
 /* A port beside a GPU may have lost half its lanes and is still the GPU's, unless the GPU has a faster one of another
  * model; one elsewhere was bought slower. */
-static struct role_evidence see_rate(const struct role_view *v, int port)
+static struct role_evidence see_rate(const struct role_view *v, const struct role_port *own)
 {
-    double own = v->c->ports[port].rate_Gbps;
-    int beside = is_beside_gpu(&v->verdicts[port]);
-    if (!(own > 0) || v->c->ports[port].state == TOPO_STATE_DOWN) /* that of no link */
+    double rate = own->p->rate_Gbps;
+    int beside = is_beside_gpu(own);
+    if (!(rate > 0) || own->p->state == TOPO_STATE_DOWN) /* that of no link */
         return fine(NULL);
-    enum port_role role = role_by_rate(&v->c->ports[port]);
-    const char *faster = beside ? find_faster_port(v, port) : NULL;
+    enum port_role role = role_by_rate(own->p);
+    const char *faster = beside ? find_faster_port(v, own) : NULL;
     if (faster)
-        return against(role, arena_printf(v->a, "%g Gb/s, while the same GPU has %s, which is faster", own, faster));
-    if (own < (beside ? 0.25 : 0.5) * v->best_Gbps)
-        return against(role, arena_printf(v->a, "%g Gb/s, while the fastest have %g", own, v->best_Gbps));
-    return fine(arena_printf(v->a, "%g Gb/s", own));
+        return against(role, arena_printf(v->a, "%g Gb/s, while the same GPU has %s, which is faster", rate, faster));
+    if (rate < (beside ? 0.25 : 0.5) * v->best_Gbps)
+        return against(role, arena_printf(v->a, "%g Gb/s, while the fastest have %g", rate, v->best_Gbps));
+    return fine(arena_printf(v->a, "%g Gb/s", rate));
 }
 
 /* Whether one of the GPUs that are nearest to the port has no other port beside it. */
-static int serves_lone_gpu(const struct role_view *v, int port)
+static int serves_lone_gpu(const struct role_view *v, const struct role_port *own)
 {
-    int end = v->ends[port];
-    for (int g = 0; end >= 0 && g < v->matrix->ngpus; g++)
-        if (!v->served[g] && path_between(v->matrix, end, g)->class_ == v->verdicts[port].nearest_class)
+    for (int g = 0; own->end >= 0 && g < v->matrix->ngpus; g++)
+        if (!v->served[g] && path_between(v->matrix, own->end, g)->class_ == own->verdict->nearest_class)
             return 1;
     return 0;
 }
 
-static struct role_evidence see_distance(const struct role_view *v, int port)
+static struct role_evidence see_distance(const struct role_view *v, const struct role_port *own)
 {
-    const struct port_verdict *own = &v->verdicts[port];
-    if (own->nearest_gpu < 0)
+    if (own->verdict->nearest_gpu < 0)
         return fine(NULL);
-    const char *way = name_way(v, port), *gpus = name_gpus(v, port);
-    if (own->gpu_missing)
+    const char *way = name_way(v, own), *gpus = name_gpus(v, own);
+    if (own->verdict->gpu_missing)
         return fine(arena_printf(
             v->a, "beside no GPU (nearest: %s, %s), though like the others: its GPU seems to be missing", gpus, way));
-    if (!v->nbeside || is_beside_gpu(own) || serves_lone_gpu(v, port))
+    if (!v->nbeside || is_beside_gpu(own) || serves_lone_gpu(v, own))
         return fine(arena_printf(v->a, "%s %s (%s)", is_beside_gpu(own) ? "beside" : "nearest to", gpus, way));
     return against(ROLE_STORAGE, arena_printf(v->a, "beside no GPU (nearest: %s, %s); %d other port%s beside one", gpus,
                                               way, v->nbeside, v->nbeside == 1 ? " is" : "s are"));
@@ -511,18 +502,17 @@ static struct role_evidence see_distance(const struct role_view *v, int port)
 /* ---- ports by GPU ------------------------------------------------------------------------------------------------ */
 
 /* Whether the port is one of those of the usual kind, wherever it is. */
-static int is_usual(const struct role_view *v, int port)
+static int is_usual(const struct role_view *v, const struct role_port *own)
 {
-    return is_rival(v, port) && v->boards.usual[port] < 0 && v->managers.usual[port] < 0 &&
-           v->fabrics.usual[port] < 0 && v->by_network.usual[port] < 0 &&
-           !(v->c->ports[port].rate_Gbps < v->best_Gbps / 2);
+    int i = own->index;
+    return is_rival(v, own) && v->boards.usual[i] < 0 && v->managers.usual[i] < 0 && v->fabrics.usual[i] < 0 &&
+           v->by_network.usual[i] < 0 && !(own->p->rate_Gbps < v->best_Gbps / 2);
 }
 
-static int is_port_of_gpu(const struct role_view *v, int port, int gpu)
+static int is_port_of_gpu(const struct role_view *v, const struct role_port *own, int gpu)
 {
-    const struct port_verdict *own = &v->verdicts[port];
-    return v->ends[port] >= 0 && is_beside_gpu(own) && is_usual(v, port) &&
-           path_between(v->matrix, v->ends[port], gpu)->class_ == own->nearest_class;
+    return own->end >= 0 && is_beside_gpu(own) && is_usual(v, own) &&
+           path_between(v->matrix, own->end, gpu)->class_ == own->verdict->nearest_class;
 }
 
 /* How many ports most GPUs have beside them. And GPUs that seem to be missing: each of a number that no board has has
@@ -532,9 +522,9 @@ static void find_symmetry(struct role_view *v)
     int with_one = 0, ports = 0, ngpus = v->matrix->ngpus;
     v->gpu_ports = arena_alloc(v->a, (size_t)ngpus * sizeof *v->gpu_ports);
     for (int i = 0; i < v->c->nports; i++) {
-        ports += is_usual(v, i);
+        ports += is_usual(v, &v->ports[i]);
         for (int g = 0; g < ngpus; g++)
-            v->gpu_ports[g] += is_port_of_gpu(v, i, g);
+            v->gpu_ports[g] += is_port_of_gpu(v, &v->ports[i], g);
     }
     for (int g = 0; g < ngpus; g++) {
         int alike = 0;
@@ -548,61 +538,59 @@ static void find_symmetry(struct role_view *v)
         ports <= ngpus || ports > 2 * ngpus)
         return;
     for (int i = 0; i < v->c->nports; i++)
-        v->verdicts[i].gpu_missing = is_usual(v, i) && !is_beside_gpu(&v->verdicts[i]);
+        v->ports[i].verdict->gpu_missing = is_usual(v, &v->ports[i]) && !is_beside_gpu(&v->ports[i]);
 }
 
-static char function_of(const struct role_view *v, int port)
+static char function_of(const struct role_port *own)
 {
-    const struct topo_object *o = nic_of(v, port);
-    const char *dot = o && o->pci ? strrchr(o->pci, '.') : NULL;
+    const char *dot = own->nic && own->nic->pci ? strrchr(own->nic->pci, '.') : NULL;
     return dot ? dot[1] : '?';
 }
 
 /* A GPU that has more ports than most: one on another function of its card is told from those that all have. */
-static struct role_evidence see_symmetry(const struct role_view *v, int port)
+static struct role_evidence see_symmetry(const struct role_view *v, const struct role_port *own)
 {
-    const struct port_verdict *own = &v->verdicts[port];
-    const struct topo_port *p = &v->c->ports[port];
     const char *other = "another";
-    int like_it = 0, before = 0, gpu = own->nearest_gpu, n = gpu < 0 ? 0 : v->gpu_ports[gpu],
+    int like_it = 0, before = 0, gpu = own->verdict->nearest_gpu, n = gpu < 0 ? 0 : v->gpu_ports[gpu],
         surplus = n - v->usual_ports;
-    int own_port = n && is_port_of_gpu(v, port, gpu);
+    int own_port = n && is_port_of_gpu(v, own, gpu);
     if (!v->usual_ports || surplus <= 0 || !own_port)
         return fine(own_port ? arena_printf(v->a, "%d port%s beside GPU%d", n, n == 1 ? "" : "s", v->c->gpus[gpu].index)
                              : NULL);
     for (int i = 0; i < v->c->nports; i++) {
-        like_it += is_usual(v, i) && v->c->ports[i].port == p->port && function_of(v, i) == function_of(v, port);
-        if (i != port && is_port_of_gpu(v, i, gpu)) {
-            other = topo_port_name(v->a, &v->c->ports[i]);
-            before += i < port;
+        const struct role_port *x = &v->ports[i];
+        like_it += is_usual(v, x) && x->p->port == own->p->port && function_of(x) == function_of(own);
+        if (x != own && is_port_of_gpu(v, x, gpu)) {
+            other = topo_port_name(v->a, x->p);
+            before += x < own;
         }
     }
     const char *seen = arena_printf(v->a, "GPU%d has %d ports, most have %d: %s is beside it, too",
                                     v->c->gpus[gpu].index, n, v->usual_ports, other);
     struct role_evidence e = {.seen = seen, .role = ROLE_COMPUTE, .open = before >= v->usual_ports};
     if (like_it <= surplus && 2 * like_it < v->nbeside)
-        e = (struct role_evidence){
-            .seen = arena_printf(v->a, "%s; most are not on function %c, port %d", seen, function_of(v, port), p->port),
-            .role = ROLE_STORAGE,
-            .open = 1};
+        e = (struct role_evidence){.seen = arena_printf(v->a, "%s; most are not on function %c, port %d", seen,
+                                                        function_of(own), own->p->port),
+                                   .role = ROLE_STORAGE,
+                                   .open = 1};
     return e;
 }
 
 /* Rails may have a subnet each, but then each is as large as the next. */
-static struct role_evidence see_subnet(const struct role_view *v, int port)
+static struct role_evidence see_subnet(const struct role_view *v, const struct role_port *own)
 {
-    const char *own = v->c->ports[port].subnet_prefix;
+    const char *prefix = own->p->subnet_prefix;
     int n = 0;
-    if (!own || !v->prefix || !strcmp(own, v->prefix))
-        return fine(own);
+    if (!prefix || !v->prefix || !strcmp(prefix, v->prefix))
+        return fine(prefix);
     for (int i = 0; i < v->c->nports; i++)
-        n += !v->excluded[i] && topo_same_text(v->c->ports[i].subnet_prefix, own);
+        n += !v->ports[i].excluded && topo_same_text(v->ports[i].p->subnet_prefix, prefix);
     return n * 4 <= v->nprefix ? against(ROLE_STORAGE, arena_printf(v->a, "subnet prefix %s, while %d others have %s",
-                                                                    own, v->nprefix, v->prefix))
-                               : fine(own);
+                                                                    prefix, v->nprefix, v->prefix))
+                               : fine(prefix);
 }
 
-static struct role_evidence see_name(const struct role_view *v, int port)
+static struct role_evidence see_name(const struct role_view *v, const struct role_port *own)
 {
     static const struct {
         const char *pattern;
@@ -612,9 +600,9 @@ static struct role_evidence see_name(const struct role_view *v, int port)
         {"*mgmt*", ROLE_MANAGEMENT},     {"*oob*", ROLE_MANAGEMENT},
         {"*stor*", ROLE_STORAGE},        {"*nvmeof*", ROLE_STORAGE},
     };
-    const struct topo_port *p = &v->c->ports[port];
+    const char *netdev = own->p->netdev ? own->p->netdev : "";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!fnmatch(names[i].pattern, p->hca, 0) || (p->netdev && !fnmatch(names[i].pattern, p->netdev, 0)))
+        if (!fnmatch(names[i].pattern, own->p->hca, 0) || !fnmatch(names[i].pattern, netdev, 0))
             return against(names[i].role, arena_printf(v->a, "its name is like \"%s\"", names[i].pattern));
     return fine(NULL);
 }
@@ -645,51 +633,72 @@ static const struct role_rule role_rules[] = {
     {NULL, NULL},
 };
 
+/* The network plugin through which NCCL reaches a port that speaks no verbs that it knows (Amazon's EFA, HPE's
+ * Slingshot, Cisco's usNIC); NULL: verbs. */
+static const char *plugin_of(const struct role_port *own)
+{
+    static const struct {
+        uint16_t vendor;
+        const char *pattern, *plugin;
+    } others[] = {
+        {0x1d0f, "*", "aws-ofi-nccl (EFA)"},
+        {0, "efa_[0-9]*", "aws-ofi-nccl (EFA)"},
+        {0, "rdmap[0-9]*s[0-9]*", "aws-ofi-nccl (EFA)"}, /* rdma-core's name for what is neither InfiniBand nor RoCE */
+        {0x17db, "*", "an OFI plugin (Slingshot)"},
+        {0, "cxi[0-9]*", "an OFI plugin (Slingshot)"},
+        {0, "usnic_*", "none that exists (usNIC)"},
+    };
+    uint16_t vendor = own->nic ? own->nic->vendor : 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) /* a name alone tells where nothing else does */
+        if (others[i].vendor == vendor && !fnmatch(others[i].pattern, own->p->hca, 0))
+            return others[i].plugin;
+    return NULL;
+}
+
 /* ---- verdicts ---------------------------------------------------------------------------------------------------- */
 
-static const char *explain_compute(const struct role_view *v, int port)
+static const char *explain_compute(const struct role_view *v, const struct role_port *own)
 {
-    const struct topo_port *p = &v->c->ports[port];
-    const struct port_verdict *own = &v->verdicts[port];
+    const struct topo_port *p = own->p;
     const char *what =
         p->rate_Gbps > 0 ? arena_printf(v->a, "%g Gb/s %s", p->rate_Gbps, name_layer(p->layer)) : name_layer(p->layer);
-    if (own->plugin)
-        what = arena_printf(v->a, "%s, through %s", what, own->plugin);
+    if (own->verdict->plugin)
+        what = arena_printf(v->a, "%s, through %s", what, own->verdict->plugin);
     if (!v->c->ngpus)
         return arena_printf(v->a, "%s; there is no GPU here", what);
-    if (own->nearest_gpu < 0)
+    if (own->verdict->nearest_gpu < 0)
         return arena_printf(v->a, "%s; its distance to the GPUs is not known", what);
-    return arena_printf(v->a, "%s, %s %s (%s)", what, is_beside_gpu(own) ? "beside" : "nearest to", name_gpus(v, port),
-                        name_way(v, port));
+    return arena_printf(v->a, "%s, %s %s (%s)", what, is_beside_gpu(own) ? "beside" : "nearest to", name_gpus(v, own),
+                        name_way(v, own));
 }
 
 /* Whether a rule of that kind speaks against the port; the first one decides. */
-static int apply_rules(const struct role_view *v, int port, int neighbours)
+static int apply_rules(const struct role_view *v, const struct role_port *own, int neighbours)
 {
     for (const struct role_rule *r = role_rules; r->name; r++) {
-        struct role_evidence s = r->neighbours == neighbours ? r->look(v, port) : fine(NULL);
-        v->verdicts[port].open |= s.open;
+        struct role_evidence s = r->neighbours == neighbours ? r->look(v, own) : fine(NULL);
+        own->verdict->open |= s.open;
         if (s.role != ROLE_COMPUTE) {
-            v->verdicts[port].role = s.role;
-            v->verdicts[port].reason = s.seen;
+            own->verdict->role = s.role;
+            own->verdict->reason = s.seen;
             return 1;
         }
     }
     return 0;
 }
 
-static void find_nearest_gpu(const struct role_view *v, int port)
+static void find_nearest_gpu(const struct role_view *v, const struct role_port *own)
 {
-    struct port_verdict *own = &v->verdicts[port];
-    int end = v->ends[port];
-    own->nearest_gpu = -1;
-    own->nearest_class = PATH_UNKNOWN;
-    for (int g = 0; end >= 0 && g < v->matrix->ngpus; g++) {
-        const struct topo_path *way = path_between(v->matrix, end, g);
-        if (way->class_ < own->nearest_class || (own->nearest_gpu >= 0 && way->class_ == own->nearest_class &&
-                                                 way->word < path_between(v->matrix, end, own->nearest_gpu)->word)) {
-            own->nearest_class = way->class_;
-            own->nearest_gpu = g;
+    struct port_verdict *verdict = own->verdict;
+    verdict->nearest_gpu = -1;
+    verdict->nearest_class = PATH_UNKNOWN;
+    for (int g = 0; own->end >= 0 && g < v->matrix->ngpus; g++) {
+        const struct topo_path *way = path_between(v->matrix, own->end, g);
+        if (way->class_ < verdict->nearest_class ||
+            (verdict->nearest_gpu >= 0 && way->class_ == verdict->nearest_class &&
+             way->word < path_between(v->matrix, own->end, verdict->nearest_gpu)->word)) {
+            verdict->nearest_class = way->class_;
+            verdict->nearest_gpu = g;
         }
     }
 }
@@ -699,10 +708,10 @@ static void find_nearest_gpu(const struct role_view *v, int port)
 static void find_served_gpus(const struct role_view *v)
 {
     for (int i = 0; i < v->c->nports; i++) {
-        const struct topo_port *p = &v->c->ports[i];
+        const struct topo_port *p = v->ports[i].p;
         int alike = (p->layer == v->layer || p->layer == TOPO_LINK_UNKNOWN) &&
                     !(p->rate_Gbps > 0 && p->rate_Gbps < 0.5 * v->best_Gbps);
-        int end = v->ends[i], own = !v->excluded[i] || (p->state != TOPO_STATE_ACTIVE && alike);
+        int end = v->ports[i].end, own = !v->ports[i].excluded || (p->state != TOPO_STATE_ACTIVE && alike);
         for (int g = 0; end >= 0 && g < v->matrix->ngpus && own; g++)
             v->served[g] |= path_between(v->matrix, end, g)->class_ <= PATH_P2C;
     }
@@ -714,39 +723,32 @@ static void find_transport(struct role_view *v)
     double verbs_Gbps = 0, plugin_Gbps = 0, layer_Gbps[3] = {0};
     const char *plugin = NULL;
     for (int i = 0; i < v->c->nports; i++) {
-        const struct topo_port *p = &v->c->ports[i];
-        double rate_Gbps = p->rate_Gbps > 0 ? p->rate_Gbps : 1;
-        if (v->excluded[i] || (v->nbeside && !is_beside_gpu(&v->verdicts[i])))
+        const struct role_port *own = &v->ports[i];
+        double rate_Gbps = own->p->rate_Gbps > 0 ? own->p->rate_Gbps : 1;
+        if (own->excluded || (v->nbeside && !is_beside_gpu(own)))
             continue;
-        if (v->verdicts[i].plugin) {
-            plugin = v->verdicts[i].plugin;
-            plugin_Gbps += rate_Gbps;
-        } else {
-            verbs_Gbps += rate_Gbps;
-        }
-        layer_Gbps[p->layer] += rate_Gbps;
+        plugin = own->verdict->plugin ? own->verdict->plugin : plugin;
+        *(own->verdict->plugin ? &plugin_Gbps : &verbs_Gbps) += rate_Gbps;
+        layer_Gbps[own->p->layer] += rate_Gbps;
     }
+    double infiniband_Gbps = layer_Gbps[TOPO_LINK_INFINIBAND], ethernet_Gbps = layer_Gbps[TOPO_LINK_ETHERNET];
     v->plugin = plugin_Gbps > verbs_Gbps ? plugin : NULL;
-    v->layers_even = layer_Gbps[TOPO_LINK_INFINIBAND] > 0 &&
-                     !(layer_Gbps[TOPO_LINK_INFINIBAND] > layer_Gbps[TOPO_LINK_ETHERNET]) &&
-                     !(layer_Gbps[TOPO_LINK_INFINIBAND] < layer_Gbps[TOPO_LINK_ETHERNET]);
-    v->layer =
-        layer_Gbps[TOPO_LINK_INFINIBAND] >= layer_Gbps[TOPO_LINK_ETHERNET] ? TOPO_LINK_INFINIBAND : TOPO_LINK_ETHERNET;
+    v->layers_even = infiniband_Gbps > 0 && !(infiniband_Gbps > ethernet_Gbps) && !(infiniband_Gbps < ethernet_Gbps);
+    v->layer = infiniband_Gbps >= ethernet_Gbps ? TOPO_LINK_INFINIBAND : TOPO_LINK_ETHERNET;
 }
 
 /* What most of the ports in question have. */
 static void find_common_values(struct role_view *v)
 {
-    const struct topo_class *c = v->c;
-    for (int i = 0; i < c->nports; i++) {
-        const struct topo_port *p = &c->ports[i];
+    for (int i = 0; i < v->c->nports; i++) {
+        const struct topo_port *p = v->ports[i].p;
         int n = 0;
-        if (v->excluded[i] || (p->layer != v->layer && p->layer != TOPO_LINK_UNKNOWN))
+        if (v->ports[i].excluded || (p->layer != v->layer && p->layer != TOPO_LINK_UNKNOWN))
             continue;
         if (p->rate_Gbps > v->best_Gbps)
             v->best_Gbps = p->rate_Gbps;
-        for (int k = 0; k < c->nports && p->subnet_prefix; k++)
-            n += !v->excluded[k] && c->ports[k].subnet_prefix && !strcmp(c->ports[k].subnet_prefix, p->subnet_prefix);
+        for (int k = 0; k < v->c->nports; k++)
+            n += !v->ports[k].excluded && topo_same_text(v->ports[k].p->subnet_prefix, p->subnet_prefix);
         if (n > v->nprefix) {
             v->nprefix = n;
             v->prefix = p->subnet_prefix;
@@ -754,23 +756,31 @@ static void find_common_values(struct role_view *v)
     }
 }
 
-static struct role_view view_ports(const struct topo_class *c, struct arena *a)
+static struct role_view view_ports(const struct topo_class *c, struct arena *a, struct port_verdict **verdicts)
 {
     size_t n = (size_t)c->nports;
     struct role_view v = {.c = c, .a = a, .matrix = path_matrix(c, a)};
-    v.verdicts = arena_alloc(a, n * sizeof *v.verdicts);
-    v.excluded = arena_alloc(a, n);
+    *verdicts = arena_alloc(a, n * sizeof **verdicts);
+    v.ports = arena_alloc(a, n * sizeof *v.ports);
     v.served = arena_alloc(a, (size_t)c->ngpus);
-    v.ends = arena_alloc(a, n * sizeof *v.ends);
-    v.networks = arena_alloc(a, n * sizeof *v.networks);
     for (int i = 0; i < c->nports; i++) {
-        v.ends[i] = path_end_of(v.matrix, c->ports[i].hca);
-        v.networks[i] = topo_ip_network(c, c->ports[i].netdev, a);
-        find_nearest_gpu(&v, i);
-        v.verdicts[i].plugin = topo_port_plugin(c, i);
-        v.excluded[i] = apply_rules(&v, i, 0) != 0;
-        v.nbeside += !v.excluded[i] && is_beside_gpu(&v.verdicts[i]);
-        v.nbeside_down += v.verdicts[i].role == ROLE_DOWN && is_beside_gpu(&v.verdicts[i]);
+        const struct topo_port *p = &c->ports[i];
+        v.ports[i] =
+            (struct role_port){.index = i,
+                               .p = p,
+                               .nic = p->object < 0 || p->object >= c->nobjects ? NULL : &c->objects[p->object],
+                               .netdev = topo_find_netdev(c, p->netdev),
+                               .network = topo_ip_network(c, p->netdev, a),
+                               .verdict = &(*verdicts)[i],
+                               .end = path_end_of(v.matrix, p->hca)};
+    }
+    for (int i = 0; i < c->nports; i++) {
+        struct role_port *own = &v.ports[i];
+        find_nearest_gpu(&v, own);
+        own->verdict->plugin = plugin_of(own);
+        own->excluded = apply_rules(&v, own, 0);
+        v.nbeside += !own->excluded && is_beside_gpu(own);
+        v.nbeside_down += own->verdict->role == ROLE_DOWN && is_beside_gpu(own);
     }
     find_transport(&v);
     find_common_values(&v);
@@ -781,27 +791,30 @@ static struct role_view view_ports(const struct topo_class *c, struct arena *a)
     find_odd_ports(&v, is_same_network, 0, &v.by_network);
     find_symmetry(&v);
     for (int i = 0; i < c->nports; i++)
-        if (!v.excluded[i] && !apply_rules(&v, i, 1)) {
-            v.verdicts[i].role = ROLE_COMPUTE;
-            v.verdicts[i].reason = explain_compute(&v, i);
+        if (!v.ports[i].excluded && !apply_rules(&v, &v.ports[i], 1)) {
+            v.ports[i].verdict->role = ROLE_COMPUTE;
+            v.ports[i].verdict->reason = explain_compute(&v, &v.ports[i]);
         }
     return v;
 }
 
 struct port_verdict *roles_of(const struct topo_class *c, struct arena *a)
 {
-    return view_ports(c, a).verdicts;
+    struct port_verdict *verdicts;
+    view_ports(c, a, &verdicts);
+    return verdicts;
 }
 
 int roles_evidence(const struct topo_class *c, int port, struct arena *a, struct role_evidence **rows)
 {
-    struct role_view v = view_ports(c, a);
+    struct port_verdict *verdicts;
+    struct role_view v = view_ports(c, a, &verdicts);
     int n = 0;
     while (role_rules[n].name)
         n++;
     *rows = arena_alloc(a, (size_t)n * sizeof **rows);
     for (int i = 0; i < n; i++) {
-        (*rows)[i] = role_rules[i].look(&v, port);
+        (*rows)[i] = role_rules[i].look(&v, &v.ports[port]);
         (*rows)[i].rule = role_rules[i].name;
     }
     return n;

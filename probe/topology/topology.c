@@ -45,12 +45,12 @@ int topo_first_port(const struct topo_class *c, int object)
     return -1;
 }
 
-int topo_find_netdev(const struct topo_class *c, const char *name)
+struct topo_netdev *topo_find_netdev(const struct topo_class *c, const char *name)
 {
     for (int i = 0; i < c->nnetdevs && name; i++)
         if (!strcmp(c->netdevs[i].name, name))
-            return i;
-    return -1;
+            return &c->netdevs[i];
+    return NULL;
 }
 
 /* "pf" and its number after the controller's ("c1"), then "vf", "sf" or "hpf": net/core/devlink of the Linux kernel
@@ -207,31 +207,21 @@ struct topology *topo_select(const struct topology *t, const int *hosts, int nho
 
 /* ---- which classes may share a job ------------------------------------------------------------------------------- */
 
-static const struct topo_object *gpu_object(const struct topo_class *c, int gpu)
-{
-    int object = c->gpus[gpu].object;
-    return object >= 0 && object < c->nobjects ? &c->objects[object] : NULL;
-}
-
 static int same_gpus(const struct topo_class *a, const struct topo_class *b)
 {
-    if (a->ngpus != b->ngpus)
-        return 0;
-    for (int i = 0; i < a->ngpus; i++) {
-        const struct topo_object *x = gpu_object(a, i), *y = gpu_object(b, i);
-        if (a->gpus[i].sm != b->gpus[i].sm || !x != !y || (x && (x->vendor != y->vendor || x->device != y->device)))
-            return 0;
+    int same = a->ngpus == b->ngpus;
+    for (int i = 0; i < a->ngpus && same; i++) {
+        const struct topo_object *x = &a->objects[a->gpus[i].object], *y = &b->objects[b->gpus[i].object];
+        same = a->gpus[i].sm == b->gpus[i].sm && x->vendor == y->vendor && x->device == y->device;
     }
-    return 1;
+    return same;
 }
 
 /* "8 x NVIDIA H100 80GB HBM3", by the model of the first. */
 static const char *gpus_text(const struct topo_class *c, struct arena *a)
 {
-    const struct topo_object *first = c->ngpus ? gpu_object(c, 0) : NULL;
-    if (!c->ngpus)
-        return "no GPU";
-    return arena_printf(a, "%d x %s", c->ngpus, first && first->model ? first->model : "GPU");
+    const char *model = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;
+    return c->ngpus ? arena_printf(a, "%d x %s", c->ngpus, model ? model : "GPU") : "no GPU";
 }
 
 /* Rates of the active ports, sorted, in `a`. */
@@ -304,8 +294,7 @@ static const char *network_of_address(struct arena *a, const char *address)
 
 const char *topo_ip_network(const struct topo_class *c, const char *netdev, struct arena *a)
 {
-    int at = topo_find_netdev(c, netdev);
-    const struct topo_netdev *d = at < 0 ? NULL : &c->netdevs[at];
+    const struct topo_netdev *d = topo_find_netdev(c, netdev);
     const char *network = NULL;
     for (int i = 0; d && i < d->naddresses && !network; i++)
         network = network_of_address(a, d->addresses[i]);

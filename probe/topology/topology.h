@@ -249,9 +249,11 @@ void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX]);
 
 /* ---- hosts and classes ------------------------------------------------------------------------------------------- */
 
-/* Return the index into ports of that port, into netdevs of the interface of that name; -1: none, as for NULL. */
+/* Return the index into ports of that port; -1: none. */
 int topo_find_port(const struct topo_class *c, const char *hca, int port);
-int topo_find_netdev(const struct topo_class *c, const char *name);
+
+/* Return the interface of that name; NULL: none, as for NULL. */
+struct topo_netdev *topo_find_netdev(const struct topo_class *c, const char *name);
 
 /* Return whether the kernel names an interface so that stands for a virtual function's or subfunction's port inside a
  * switch in the NIC: "pf0vf1", "c1pf0sf88", "pf0hpf"; "p0" is the NIC's own port. NULL is none. */
@@ -339,6 +341,9 @@ struct differences_like differences_nearest(const struct topology *t, int class_
 /* Return the address in s as "0000:17:00.0", lower case, in `a`: a missing domain or function is 0, domains have 4 to 8
  * digits. NULL if s is NULL or no address. */
 const char *pci_address(struct arena *a, const char *s);
+
+/* Return whether both are addresses of functions of one card; 0 for NULL. */
+int pci_same_card(const char *a, const char *b);
 
 int pci_is_switch(uint32_t class_code);              /* 0x0604xx */
 int pci_is_nic(uint32_t class_code);                 /* 0x02xxxx, and 0x0c06xx: InfiniBand before PCI 3.0 */
@@ -481,10 +486,12 @@ int roles_evidence(const struct topo_class *c, int port, struct arena *a, struct
  * entries. */
 #define ROLES_MOST_HCAS 32
 const char *roles_hca_list(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a);
-/* A copy of the class in which the ports of unknown state are active, and the list of HCAs of that; NULL where the
- * state of all is known, or no port would be on the list. */
+/* Return a copy of the class in which the ports of unknown state are active, or the class where the state of all is
+ * known. */
 const struct topo_class *roles_assume_up(const struct topo_class *c, struct arena *a);
-const char *roles_hca_list_if_up(const struct topo_class *c, struct arena *a);
+
+/* Return that copy where it has a list of HCAs and the class has none, else the class. */
+const struct topo_class *roles_shown(const struct topo_class *c, struct arena *a);
 
 /* Return true if ports are called "NIC0" as in a matrix without its legend: no name that NCCL knows. */
 int roles_only_labels(const struct topo_class *c);

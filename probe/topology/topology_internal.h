@@ -17,9 +17,6 @@ extern const struct json_field topo_class_fields[], topo_object_fields[], topo_g
  * not count). NCCL uses PXN only to send: from the NIC to the GPU the class stays. */
 enum path_class path_class_nccl(const struct path_matrix *m, int from, int to);
 
-/* Return the network plugin through which NCCL reaches ports[port]; NULL: verbs. */
-const char *topo_port_plugin(const struct topo_class *c, int port);
-
 /* Return the network of an interface's first IPv4 address, "10.0.1.0/24", in `a`; NULL: unknown, as for NULL. */
 const char *topo_ip_network(const struct topo_class *c, const char *netdev, struct arena *a);
 
