@@ -8,22 +8,29 @@ static const struct finding_rule *const tables[] = {findings_of_cluster, finding
                                                     findings_of_peers, findings_of_signs};
 #define TABLES (sizeof tables / sizeof *tables)
 
-const struct finding_kind *findings_kind(int i)
+static const struct finding_rule *find_rule(int i)
 {
     for (size_t k = 0; k < TABLES; k++)
         for (const struct finding_rule *r = tables[k]; r->kind.id; r++)
             if (i-- == 0)
-                return &r->kind;
+                return r;
     return NULL;
+}
+
+const struct finding_kind *findings_kind(int i)
+{
+    const struct finding_rule *r = find_rule(i);
+    return r ? &r->kind : NULL;
 }
 
 void findings_list(int json, FILE *out)
 {
-    const struct finding_kind *k;
+    const struct finding_rule *r;
     struct arena *a = arena_new();
     cJSON *all = json ? cJSON_CreateArray() : NULL;
-    for (int i = 0; (k = findings_kind(i)); i++) {
-        const char *threshold = threshold_text(k->id, a);
+    for (int i = 0; (r = find_rule(i)); i++) {
+        const struct finding_kind *k = &r->kind;
+        const char *threshold = threshold_text(&r->threshold, a);
         if (json) {
             cJSON *o = json_append(all);
             finding_kind_json(o, k);
@@ -38,24 +45,17 @@ void findings_list(int json, FILE *out)
     arena_free(a);
 }
 
-/* Nothing has been named in this class; -1: in the cluster. */
-static void begin_search(struct search *s, int class_index)
-{
-    s->c = class_index < 0 ? NULL : &s->t->classes[class_index];
-    s->roles = class_index < 0 ? NULL : s->verdicts[class_index];
-    s->subject = s->c ? s->c->name : "cluster";
-    s->names = NULL;
-    s->n = 0;
-}
-
 static void search_rule(struct search *s, const struct finding_rule *r)
 {
     s->rule = r;
     for (int i = 0; i < s->t->nclasses && r->in_class; i++) {
-        begin_search(s, i);
-        r->in_class(s);
+        s->roles = s->verdicts[i];
+        s->subject = s->t->classes[i].name;
+        s->n = 0;
+        r->in_class(s, &s->t->classes[i]);
     }
-    begin_search(s, -1);
+    s->subject = "cluster";
+    s->n = 0;
     if (r->in_cluster && !s->t->alternatives)
         r->in_cluster(s);
     if (r->differs && !s->t->alternatives)

@@ -10,9 +10,8 @@ struct search {
     struct arena *a;
     const struct port_verdict **verdicts; /* of every class */
     const struct finding_rule *rule;      /* looked for now */
-    const struct topo_class *c;           /* where; NULL: in the whole cluster */
-    const struct port_verdict *roles;     /* of its ports */
-    const char *subject;                  /* its name, or "cluster" */
+    const struct port_verdict *roles;     /* of the class's ports */
+    const char *subject;                  /* the class, or "cluster" */
     const char **names;                   /* what has been named there */
     int n;
     struct findings found;
@@ -37,28 +36,25 @@ const char *found_names(struct arena *a, const char *const *names, int n);
 /* "GPU3"; in `a`. */
 const char *found_gpu(struct arena *a, const struct topo_class *c, int gpu);
 
+/* From when on something is found. */
+struct threshold {
+    double least; /* or, of those that are too low, the least that is enough */
+    const char *unit, *source;
+};
+#define IBDIAG "the default of infiniband-diags"
+#define OURS   "our choice"
+
 struct finding_rule {
     struct finding_kind kind; /* its title is what the manual says of it, and from "Confirm with" on the advice */
-    void (*in_class)(struct search *s);         /* looks at one class; NULL */
-    void (*in_cluster)(struct search *s);       /* looks at the whole cluster; NULL */
-    int (*applies)(const struct topo_class *c); /* of signs: where they matter; NULL: everywhere */
-    found_text *differs;                        /* in which classes must not differ; NULL */
-    const char *sentence;                       /* which says that they do */
+    void (*in_class)(struct search *s, const struct topo_class *c); /* NULL */
+    void (*in_cluster)(struct search *s);                           /* NULL */
+    int (*applies)(const struct topo_class *c);                     /* of signs: where they matter; NULL: everywhere */
+    found_text *differs;                                            /* in which classes must not differ; NULL */
+    const char *sentence;                                           /* which says that they do */
+    struct threshold threshold;                                     /* of kinds that have one */
 };
 extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[], findings_of_peers[],
     findings_of_signs[]; /* ended by no id */
 
-/* From when on something is found. */
-struct threshold {
-    const char *id; /* of the finding */
-    double least;   /* or, of those that are too low, the least that is enough */
-    const char *unit;
-    const char *source;
-};
-extern const struct threshold finding_thresholds[]; /* ended by no id */
-
-/* The threshold of a kind that has one. */
-double threshold_of(const struct search *s);
-
-/* "From 10 errors on (…)."; NULL: there is none. In `a`. */
-const char *threshold_text(const char *id, struct arena *a);
+/* "Threshold: 10 errors since ... (our choice)."; NULL: there is none. In `a`. */
+const char *threshold_text(const struct threshold *t, struct arena *a);

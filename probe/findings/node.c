@@ -23,9 +23,8 @@ static int is_made_up(const struct topo_object *o)
 }
 
 /* An idle GPU lowers its link's speed, so only its width tells. */
-static void find_slow_pcie(struct search *s)
+static void find_slow_pcie(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects; i++) {
         const struct topo_object *o = &c->objects[i];
         if ((o->kind != TOPO_GPU && o->kind != TOPO_NIC && o->kind != TOPO_NVSWITCH) || o->pf || is_made_up(o))
@@ -39,25 +38,23 @@ static void find_slow_pcie(struct search *s)
     found_named(s, "%d PCIe link%s below what both ends can do", s->n, s->n == 1 ? " is" : "s are");
 }
 
-static int has_compute(const struct search *s)
+static int has_compute(const struct search *s, const struct topo_class *c)
 {
-    for (int i = 0; i < s->c->nports; i++)
+    for (int i = 0; i < c->nports; i++)
         if (s->roles[i].role == ROLE_COMPUTE)
             return 1;
     return 0;
 }
 
-static void find_no_gdr(struct search *s)
+static void find_no_gdr(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
-    if (c->ngpus && has_compute(s) && c->gdr_route && !strcmp(c->gdr_route, "none"))
+    if (c->ngpus && has_compute(s, c) && c->gdr_route && !strcmp(c->gdr_route, "none"))
         found(s, arena_printf(s->a, "driver %s, no nvidia_peermem", c->driver ? c->driver : "unknown"),
               "NICs cannot reach GPU memory: every byte goes through host memory");
 }
 
-static void find_acs(struct search *s)
+static void find_acs(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects && !is_virtual(c); i++) {
         const struct topo_object *o = &c->objects[i];
         /* Right below a root port every request goes up anyway. */
@@ -68,44 +65,39 @@ static void find_acs(struct search *s)
                 s->n == 1 ? "" : "s");
 }
 
-static void find_low_memlock(struct search *s)
+static void find_low_memlock(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     char size[UNIT_TEXT];
-    if (c->nports && c->memlock_bytes && (double)c->memlock_bytes < threshold_of(s))
+    if (c->nports && c->memlock_bytes && (double)c->memlock_bytes < s->rule->threshold.least)
         found(s, arena_printf(s->a, "RLIMIT_MEMLOCK is %s", unit_bytes(size, c->memlock_bytes)),
               "the limit of locked memory is too low for RDMA");
 }
 
-static void find_small_shm(struct search *s)
+static void find_small_shm(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     char size[UNIT_TEXT];
-    if (c->ngpus > 1 && c->shm_bytes && (double)c->shm_bytes < threshold_of(s) * c->ngpus)
+    if (c->ngpus > 1 && c->shm_bytes && (double)c->shm_bytes < s->rule->threshold.least * c->ngpus)
         found(s, arena_printf(s->a, "%s for %d GPUs", unit_bytes(size, c->shm_bytes), c->ngpus),
               "/dev/shm is small for NCCL's shared memory");
 }
 
-static void find_low_nofile(struct search *s)
+static void find_low_nofile(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
-    if (c->ngpus && c->nofile && (double)c->nofile < threshold_of(s))
+    if (c->ngpus && c->nofile && (double)c->nofile < s->rule->threshold.least)
         found(s, arena_printf(s->a, "RLIMIT_NOFILE is %llu", (unsigned long long)c->nofile),
               "the limit of open files is low for NCCL's sockets and shared memory");
 }
 
-static void find_refused_p2p(struct search *s)
+static void find_refused_p2p(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         for (int k = 0; k < c->gpus[i].np2p_problems && k < c->ngpus; k++)
             named(s, "GPU%d with %s", c->gpus[i].index, c->gpus[i].p2p_problems[k]);
     found_named(s, "the driver refuses peer-to-peer access between %d pair%s of GPUs", s->n, s->n == 1 ? "" : "s");
 }
 
-static void find_nouveau(struct search *s)
+static void find_nouveau(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects; i++)
         if (c->objects[i].kind == TOPO_GPU && c->objects[i].driver && !strcmp(c->objects[i].driver, "nouveau"))
             named(s, "%s", object_name(s->a, &c->objects[i]));
@@ -113,18 +105,16 @@ static void find_nouveau(struct search *s)
 }
 
 /* On Grace the SMMU translates by design. */
-static void find_iommu(struct search *s)
+static void find_iommu(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int peers = c->ngpus > 1 || (c->ngpus && c->nports), arm = c->arch && !strcmp(c->arch, "aarch64");
     if (peers && !arm && !is_virtual(c) && c->iommu && !strcmp(c->iommu, "translated"))
         found(s, "/sys/kernel/iommu_groups/*/type is not identity",
               "the IOMMU translates what GPUs and NICs send to one another");
 }
 
-static void find_gdr_on_some(struct search *s)
+static void find_gdr_on_some(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int with = 0;
     for (int i = 0; i < c->ngpus; i++) {
         with += c->gpus[i].gdr == 1;
@@ -136,9 +126,8 @@ static void find_gdr_on_some(struct search *s)
 }
 
 /* NICs of compute ports of which a switch in configuration space was read to be off. */
-static void find_switched_off(struct search *s, size_t at, const char *what)
+static void find_switched_off(struct search *s, const struct topo_class *c, size_t at, const char *what)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports && c->ngpus; i++) {
         const struct topo_object *o = c->ports[i].object < 0 ? NULL : &c->objects[c->ports[i].object];
         if (o && s->roles[i].role == ROLE_COMPUTE && *(const enum topo_known *)((const char *)o + at) == TOPO_NO)
@@ -147,16 +136,16 @@ static void find_switched_off(struct search *s, size_t at, const char *what)
     found_named(s, "%s is off on %d compute port%s", what, s->n, s->n == 1 ? "" : "s");
 }
 
-static void find_no_relaxed_ordering(struct search *s)
+static void find_no_relaxed_ordering(struct search *s, const struct topo_class *c)
 {
-    find_switched_off(s, offsetof(struct topo_object, relaxed_ordering), "PCIe relaxed ordering");
+    find_switched_off(s, c, offsetof(struct topo_object, relaxed_ordering), "PCIe relaxed ordering");
 }
 
 /* Only a guest's NICs need it: their host's switches let translated requests pass directly. */
-static void find_no_ats(struct search *s)
+static void find_no_ats(struct search *s, const struct topo_class *c)
 {
-    if (is_virtual(s->c))
-        find_switched_off(s, offsetof(struct topo_object, ats), "address translation by the NIC (ATS)");
+    if (is_virtual(c))
+        find_switched_off(s, c, offsetof(struct topo_object, ats), "address translation by the NIC (ATS)");
 }
 
 /* What a link can do at most: GB/s less the encoding; 0 unknown. A switch counts the lanes that it has now: they do not
@@ -168,9 +157,8 @@ static double link_capability(const struct topo_object *o)
 }
 
 /* Several devices share an uplink as a rule; that one device alone could take more is none. */
-static void find_narrow_uplinks(struct search *s)
+static void find_narrow_uplinks(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects && !is_virtual(c); i++) {
         const struct topo_object *up = &c->objects[i], *widest = NULL;
         for (int k = i + 1; k < c->nobjects && up->kind == TOPO_SWITCH; k++) {
@@ -179,7 +167,8 @@ static void find_narrow_uplinks(struct search *s)
                 (!widest || link_capability(o) > link_capability(widest)))
                 widest = o;
         }
-        if (widest && link_capability(up) > 0 && link_capability(up) < link_capability(widest) * threshold_of(s))
+        if (widest && link_capability(up) > 0 &&
+            link_capability(up) < link_capability(widest) * s->rule->threshold.least)
             named(s, "%s: %g GT/s x%d above %s with %g GT/s x%d", object_name(s->a, up), up->link_max_GTps,
                   up->link_width, object_name(s->a, widest), widest->link_max_GTps, widest->link_max_width);
     }
@@ -187,18 +176,16 @@ static void find_narrow_uplinks(struct search *s)
                 s->n == 1 ? " has" : "es have");
 }
 
-static void find_mig(struct search *s)
+static void find_mig(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].mig == TOPO_YES)
             named(s, "GPU%d", c->gpus[i].index);
     found_named(s, "%d GPU%s in MIG mode", s->n, s->n == 1 ? " is" : "s are");
 }
 
-static void find_hidden_tree(struct search *s)
+static void find_hidden_tree(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     const struct path_matrix *m = path_matrix(c, s->a);
     int unknown = 0, far = 0, all = 0;
     for (int g = 0; g < m->ngpus; g++)
@@ -218,9 +205,8 @@ static void find_hidden_tree(struct search *s)
 }
 
 /* With one CPU for all, every way between devices of different switches is PHB. */
-static void find_unknown_numa(struct search *s)
+static void find_unknown_numa(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int nodes = 0;
     for (int i = 0; i < c->nobjects; i++)
         nodes += c->objects[i].kind == TOPO_NUMA && c->objects[i].numa >= 0;
@@ -236,10 +222,9 @@ static void find_unknown_numa(struct search *s)
 
 /* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
  * topo/xml.h, MAX_NODES). */
-static void find_large_xml(struct search *s)
+static void find_large_xml(struct search *s, const struct topo_class *c)
 {
     const int most = 256;
-    const struct topo_class *c = s->c;
     int elements = 1 + c->nobjects + c->ngpus + 2 * c->nports + c->nlinks;
     for (int i = 0; i < c->nobjects; i++)
         elements -= c->objects[i].kind == TOPO_HOST_BRIDGE || c->objects[i].kind == TOPO_NVSWITCH;
@@ -269,9 +254,8 @@ static int usual_links(const struct topo_class *c)
     return with * 2 > all ? most : 0;
 }
 
-static void find_missing_links(struct search *s)
+static void find_missing_links(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int usual = usual_links(c);
     for (int i = 0; i < c->ngpus; i++) {
         int own = topo_count_links(c, i), down = c->gpus[i].links_down;
@@ -294,9 +278,8 @@ static int is_behind_nvswitches(const struct topo_class *c, int gpu)
 }
 
 /* Boards that bridges join leave some links free; behind NVSwitches all are in use. */
-static void find_inactive_links(struct search *s)
+static void find_inactive_links(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].links_down && is_behind_nvswitches(c, i))
             named(s, "%s: %d of %d", found_gpu(s->a, c, i), c->gpus[i].links_down,
@@ -312,9 +295,8 @@ static int count_links_between(const struct topo_class *c, int gpu, int peer)
     return n;
 }
 
-static void find_one_way_links(struct search *s)
+static void find_one_way_links(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nlinks; i++) {
         int gpu = c->links[i].gpu, peer = c->links[i].peer_gpu, there, back;
         if (peer < 0 || (there = count_links_between(c, gpu, peer)) <= (back = count_links_between(c, peer, gpu)))
@@ -325,9 +307,8 @@ static void find_one_way_links(struct search *s)
                 s->n == 1 ? "has" : "have");
 }
 
-static void find_unready_fabric(struct search *s)
+static void find_unready_fabric(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].fabric && strcmp(c->gpus[i].fabric, "completed") != 0)
             named(s, "%s: %s", found_gpu(s->a, c, i), c->gpus[i].fabric);
@@ -344,7 +325,8 @@ const struct finding_rule findings_of_nodes[] = {
       "The limit of locked memory is low on a node with RDMA ports. It is the limit of the probe's shell or daemon. "
       "Confirm with ulimit -l. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit of a "
       "container."},
-     find_low_memlock},
+     find_low_memlock,
+     .threshold = {1 << 30, "bytes is enough", OURS}},
     {{"pcie-below-maximum", NULL, FINDING_WARNING,
       "The PCIe link of a GPU, NIC or NVSwitch is narrower, or that of a NIC slower, than both of its ends can do. The "
       "speed of a GPU's link is not judged, because an idle GPU lowers it. Links without data (width 0, or 2.5 GT/s "
@@ -363,7 +345,8 @@ const struct finding_rule findings_of_nodes[] = {
     {{"shm-small", NULL, FINDING_WARNING,
       "/dev/shm is small for the number of GPUs. Confirm with df /dev/shm. Give the container more with --shm-size, or "
       "use --ipc=host."},
-     find_small_shm},
+     find_small_shm,
+     .threshold = {64 << 20, "bytes a GPU is enough", OURS}},
     {{"wrong-driver", NULL, FINDING_ERROR,
       "The driver nouveau has taken a GPU, which CUDA then does not see. Confirm with lspci -k. Blacklist nouveau in "
       "/etc/modprobe.d, rebuild the initial RAM disk and reboot."},
@@ -396,12 +379,14 @@ const struct finding_rule findings_of_nodes[] = {
       "On bare metal, a PCIe switch has less towards the CPU than one device below it could take: lanes are missing, "
       "or the slot is of an older generation. Lanes are the current ones, speeds the maximum of both ends. Confirm "
       "with lspci -vvv (LnkSta and LnkCap of the upstream port). Reseat the board; check BIOS bifurcation."},
-     find_narrow_uplinks},
+     find_narrow_uplinks,
+     .threshold = {0.9, "of what the widest device can take is enough", OURS}},
     {{"nofile-low", NULL, FINDING_WARNING,
       "Few files may be open at once on a node with GPUs; NCCL needs several for each connection. It is the limit of "
       "the probe's shell or daemon. Confirm with ulimit -n. Raise it: limits.d, LimitNOFILE of slurmd, --ulimit of a "
       "container."},
-     find_low_nofile},
+     find_low_nofile,
+     .threshold = {4096, "files are enough", OURS}},
     {{"tree-hidden", NULL, FINDING_NOTE,
       "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Confirm "
       "with nvidia-smi topo -m. Use the provider's NCCL_TOPO_FILE, or write one: probe --tree takes a bundled machine "

@@ -36,10 +36,9 @@ static void name_odd_ones(struct search *s, const struct item *items, int nitems
 }
 
 /* GPUs with what `value` says of them, grouped by model. */
-static struct item *gpu_items(struct search *s,
+static struct item *gpu_items(struct search *s, const struct topo_class *c,
                               const char *(*value)(const struct topo_class *c, int gpu, struct arena *a))
 {
-    const struct topo_class *c = s->c;
     struct item *items = arena_alloc(s->a, (size_t)c->ngpus * sizeof *items);
     for (int i = 0; i < c->ngpus; i++) {
         const char *model = c->objects[c->gpus[i].object].model;
@@ -67,9 +66,8 @@ static const char *slot_of(const struct topo_class *c, int gpu, struct arena *a)
     return said ? arena_printf(a, "%g GT/s x%d", o->link_max_GTps, o->link_max_width) : NULL;
 }
 
-static void find_different_models(struct search *s)
+static void find_different_models(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     const char *first = NULL;
     for (int i = 0; i < c->ngpus; i++) {
         const char *own = model_of(c, i, s->a);
@@ -81,21 +79,20 @@ static void find_different_models(struct search *s)
     }
 }
 
-static void find_odd_vbioses(struct search *s)
+static void find_odd_vbioses(struct search *s, const struct topo_class *c)
 {
-    name_odd_ones(s, gpu_items(s, vbios_of), s->c->ngpus);
+    name_odd_ones(s, gpu_items(s, c, vbios_of), c->ngpus);
     found_named(s, "%d GPU%s another VBIOS than most of that model", s->n, s->n == 1 ? " has" : "s have");
 }
 
-static void find_odd_slots(struct search *s)
+static void find_odd_slots(struct search *s, const struct topo_class *c)
 {
-    name_odd_ones(s, gpu_items(s, slot_of), s->c->ngpus);
+    name_odd_ones(s, gpu_items(s, c, slot_of), c->ngpus);
     found_named(s, "%d GPU%s another PCIe maximum than most of that model", s->n, s->n == 1 ? " has" : "s have");
 }
 
-static void find_odd_firmwares(struct search *s)
+static void find_odd_firmwares(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     struct item *items = arena_alloc(s->a, (size_t)c->nports * sizeof *items);
     for (int i = 0; i < c->nports; i++)
         items[i] = (struct item){c->ports[i].board_id ? c->ports[i].board_id : "", topo_port_name(s->a, &c->ports[i]),
@@ -108,9 +105,8 @@ static void find_odd_firmwares(struct search *s)
 
 /* Baseboards with NVSwitches carry 4, 8 or 16 GPUs, and machines give away 1, 2, 4 or 8 of them. Elsewhere the ports
  * that were made for GPUs tell. */
-static void find_missing_gpus(struct search *s)
+static void find_missing_gpus(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int contained = c->container && strcmp(c->container, "none") != 0;
     if (contained || !c->ngpus)
         return;

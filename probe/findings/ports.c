@@ -3,23 +3,22 @@
 
 #include "probe/findings/findings_internal.h"
 
-static void name_ports_with(struct search *s, enum port_role role)
+static void name_ports_with(struct search *s, const struct topo_class *c, enum port_role role)
 {
-    for (int i = 0; i < s->c->nports; i++)
+    for (int i = 0; i < c->nports; i++)
         if (s->roles[i].role == role)
-            named(s, "%s", topo_port_name(s->a, &s->c->ports[i]));
+            named(s, "%s", topo_port_name(s->a, &c->ports[i]));
 }
 
-static void find_ports_down(struct search *s)
+static void find_ports_down(struct search *s, const struct topo_class *c)
 {
-    name_ports_with(s, ROLE_DOWN);
-    found_named(s, "%d of %d RDMA ports %s down", s->n, s->c->nports, s->n == 1 ? "is" : "are");
+    name_ports_with(s, c, ROLE_DOWN);
+    found_named(s, "%d of %d RDMA ports %s down", s->n, c->nports, s->n == 1 ? "is" : "are");
 }
 
 /* Where none is known, the notes say so. */
-static void find_unknown_states(struct search *s)
+static void find_unknown_states(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int known = 0;
     for (int i = 0; i < c->nports; i++) {
         int unknown = c->ports[i].state == TOPO_STATE_UNKNOWN && s->roles[i].role == ROLE_UNKNOWN;
@@ -31,14 +30,14 @@ static void find_unknown_states(struct search *s)
         found_named(s, "%d of %d RDMA ports %s a state that is not known", s->n, c->nports, s->n == 1 ? "has" : "have");
 }
 
-static void find_only_management(struct search *s)
+static void find_only_management(struct search *s, const struct topo_class *c)
 {
-    for (int i = 0; i < s->c->nports; i++) {
+    for (int i = 0; i < c->nports; i++) {
         enum port_role role = s->roles[i].role;
         if (role != ROLE_NVLINK_MANAGEMENT && role != ROLE_MANAGEMENT && role != ROLE_DOWN)
             return;
     }
-    name_ports_with(s, ROLE_NVLINK_MANAGEMENT);
+    name_ports_with(s, c, ROLE_NVLINK_MANAGEMENT);
     found_named(s, "the only active ports are for management of NVLink switches");
 }
 
@@ -89,9 +88,8 @@ static double best_value(const struct search *s, int class_index)
     return best;
 }
 
-static void find_different_ports(struct search *s)
+static void find_different_ports(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     const char *unit = is_of_mtus(s) ? "bytes" : "Gb/s";
     double high = best_value(s, (int)(c - s->t->classes));
     int all = 0;
@@ -119,11 +117,11 @@ static void find_different_classes(struct search *s)
 }
 
 /* An MTU of Ethernet's usual 1500 bytes leaves 1024 for RDMA. */
-static void find_small_mtus(struct search *s)
+static void find_small_mtus(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++)
-        if (s->roles[i].role == ROLE_COMPUTE && c->ports[i].mtu_bytes > 0 && c->ports[i].mtu_bytes < threshold_of(s))
+        if (s->roles[i].role == ROLE_COMPUTE && c->ports[i].mtu_bytes > 0 &&
+            c->ports[i].mtu_bytes < s->rule->threshold.least)
             named(s, "%s: %d bytes", topo_port_name(s->a, &c->ports[i]), c->ports[i].mtu_bytes);
     found_named(s, "%d compute port%s a small MTU", s->n, s->n == 1 ? " has" : "s have");
 }
@@ -137,9 +135,8 @@ static int index_of_ipv4(const struct topo_class *c, int port)
     return -1;
 }
 
-static void find_gid_indices(struct search *s)
+static void find_gid_indices(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int first = -1, differ = 0;
     for (int i = 0; i < c->nports; i++) {
         int own = s->roles[i].role == ROLE_COMPUTE ? index_of_ipv4(c, i) : -1;
@@ -154,9 +151,8 @@ static void find_gid_indices(struct search *s)
 }
 
 /* GPUs that must pass a CPU to every compute port, while others do not. */
-static void find_far_gpus(struct search *s)
+static void find_far_gpus(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     const struct path_matrix *m = path_matrix(c, s->a);
     int served = 0;
     for (int g = 0; g < m->ngpus; g++) {
@@ -177,9 +173,8 @@ static void find_far_gpus(struct search *s)
                     s->n == 1 ? "it" : "them");
 }
 
-static void find_wrong_numa(struct search *s)
+static void find_wrong_numa(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     int all_known = c->ngpus > 0;
     for (int g = 0; g < c->ngpus; g++)
         all_known &= c->objects[c->gpus[g].object].numa >= 0;
@@ -194,26 +189,22 @@ static void find_wrong_numa(struct search *s)
 }
 
 /* Ethernet ports whose GID table was read and holds no RoCE v2 entry of an IPv4 address. */
-static void find_no_ipv4_gid(struct search *s)
+static void find_no_ipv4_gid(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++) {
-        int entries = 0, fits = 0;
+        int entries = 0;
         for (int k = 0; k < c->ngids; k++)
-            if (c->gids[k].port == i) {
-                entries++;
-                fits += c->gids[k].type == TOPO_GID_ROCE_V2 && !strncmp(c->gids[k].gid, "::ffff:", 7);
-            }
-        if (entries && !fits && c->ports[i].layer == TOPO_LINK_ETHERNET && s->roles[i].role == ROLE_COMPUTE)
+            entries += c->gids[k].port == i;
+        if (entries && index_of_ipv4(c, i) < 0 && c->ports[i].layer == TOPO_LINK_ETHERNET &&
+            s->roles[i].role == ROLE_COMPUTE)
             named(s, "%s", topo_port_name(s->a, &c->ports[i]));
     }
     found_named(s, "%d compute port%s no RoCE v2 GID with an IPv4 address", s->n, s->n == 1 ? " has" : "s have");
 }
 
 /* Half of the bandwidth of a bond is gone, and its RDMA device stays active. */
-static void find_lost_slaves(struct search *s)
+static void find_lost_slaves(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++) {
         const char *down = s->roles[i].role == ROLE_COMPUTE ? topo_slave_down(c, c->ports[i].netdev) : NULL;
         if (down)
@@ -223,9 +214,8 @@ static void find_lost_slaves(struct search *s)
 }
 
 /* The other list: with the open ports that are out, without those that are in; ports of another link layer alone. */
-static const char *other_list(struct search *s)
+static const char *other_list(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     struct port_verdict *other = arena_alloc(s->a, (size_t)c->nports * sizeof *other);
     enum topo_link_layer layer = TOPO_LINK_UNKNOWN;
     for (int i = 0; i < c->nports; i++)
@@ -242,9 +232,8 @@ static const char *other_list(struct search *s)
     return roles_hca_list(c, other, s->a);
 }
 
-static void find_open_list(struct search *s)
+static void find_open_list(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++) {
         int gpu = s->roles[i].nearest_gpu;
         if (!s->roles[i].open)
@@ -255,15 +244,14 @@ static void find_open_list(struct search *s)
                 beside = topo_port_name(s->a, &c->ports[k]);
         named(s, "%s%s%s", beside ? beside : "", beside ? " and " : "", topo_port_name(s->a, &c->ports[i]));
     }
-    const char *own = roles_hca_list(c, s->roles, s->a), *other = s->n && own ? other_list(s) : NULL;
+    const char *own = roles_hca_list(c, s->roles, s->a), *other = s->n && own ? other_list(s, c) : NULL;
     if (other)
         found_named(s, "what %d port%s for is unclear here: the list is %s, or %s", s->n, s->n == 1 ? " is" : "s are",
                     own, other);
 }
 
-static void find_slingshot(struct search *s)
+static void find_slingshot(struct search *s, const struct topo_class *c)
 {
-    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++)
         if (s->roles[i].role == ROLE_COMPUTE && s->roles[i].plugin && strstr(s->roles[i].plugin, "Slingshot"))
             named(s, "%s (%s)", topo_port_name(s->a, &c->ports[i]), c->ports[i].netdev ? c->ports[i].netdev : "?");
@@ -321,7 +309,8 @@ const struct finding_rule findings_of_ports[] = {
       "The active MTU of a compute port is small: more packets for the same data. Confirm with ibv_devinfo "
       "(active_mtu). On Ethernet give interface and switches an MTU of 4200 or more (jumbo frames), on InfiniBand set "
       "4096 in the subnet manager."},
-     find_small_mtus},
+     find_small_mtus,
+     .threshold = {2048, "bytes is enough", "what InfiniBand switches are delivered with"}},
     {{"gid-index-differs", NULL, FINDING_WARNING,
       "The RoCE v2 GIDs with an IPv4 address have different indices in the ports' tables, so no NCCL_IB_GID_INDEX is "
       "right for all. Confirm with show_gids. Leave the variable unset (NCCL from 2.21 on finds the entry by itself), "
