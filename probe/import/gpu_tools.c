@@ -96,16 +96,6 @@ const struct text_reader reader_p2p = {"nvidia-smi topo -p2p", p2p_begins, p2p_r
 
 /* ---- links of AMD's GPUs ----------------------------------------------------------------------------------------- */
 
-static void add_xgmi_links(struct topology *t, struct topo_class *c, const int *gpus, int n, int at, const char **words)
-{
-    for (int k = 0; k < n; k++)
-        if (k != at && gpus[k] >= 0 && !strcmp(words[k], "XGMI"))
-            build_link(
-                t, c,
-                (struct topo_link){
-                    .link_kind = TOPO_XGMI, .gpu = gpus[at], .peer_gpu = gpus[k], .peer_object = -1, .count = 1});
-}
-
 /* The index into gpus of the GPU that the word names, by number or by address. */
 static int find_named_gpu(struct topology *t, struct topo_class *c, const char *word)
 {
@@ -135,8 +125,11 @@ static int read_table(struct text *x, struct topology *t, struct topo_class *c, 
     for (int i = 0; i < q->n; i++)
         gpus[i] = find_named_gpu(t, c, q->names[i]);
     for (int i = 0; i < q->n && (words = read_row(x, q, i)); i++)
-        if (links && gpus[i] >= 0 && c->nlinks < IMPORT_MOST_PORTS)
-            add_xgmi_links(t, c, gpus, q->n, i, words);
+        for (int k = 0; k < q->n && links && gpus[i] >= 0 && c->nlinks < IMPORT_MOST_PORTS; k++) {
+            struct topo_link l = {TOPO_XGMI, .gpu = gpus[i], .peer_gpu = gpus[k], .peer_object = -1, .count = 1};
+            if (k != i && gpus[k] >= 0 && !strcmp(words[k], "XGMI"))
+                build_link(t, c, l);
+        }
     return 0;
 }
 

@@ -205,20 +205,13 @@ static void note_needs(struct topology *t, struct topo_class *c)
                    interfaces ? "ibstat or ibv_devinfo" : "ibstat, ibv_devinfo or ibdev2netdev");
 }
 
-static int is_need(const char *note)
-{
-    static const char end[] = " (--merge)";
-    size_t n = strlen(note);
-    return !strncmp(note, "for ", 4) && n > sizeof end && !strcmp(note + n + 1 - sizeof end, end);
-}
-
 void import_renew_needs(struct topology *t)
 {
     for (int i = 0; i < t->nclasses; i++) {
         struct topo_class *c = &t->classes[i];
         int kept = 0, before = c->nnotes;
         for (int k = 0; k < before; k++)
-            if (!is_need(c->notes[k]))
+            if (!file_ends_with(c->notes[k], " (--merge)"))
                 c->notes[kept++] = c->notes[k];
         c->nnotes = kept;
         if (kept < before)

@@ -278,11 +278,10 @@ static int netdev_line(struct text *x, struct topology *t, struct topo_class *c)
                : up    ? TOPO_STATE_ACTIVE
                : p->layer == TOPO_LINK_INFINIBAND ? TOPO_STATE_UNKNOWN
                                                   : TOPO_STATE_DOWN;
-    build_netdev(t, c,
-                 (struct topo_netdev){.object = p->object,
-                                      .name = p->netdev,
-                                      .kind = !strncmp(netdev, "bond", 4) ? TOPO_NET_BOND : TOPO_NET_PHYSICAL,
-                                      .state = up ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN});
+    struct topo_netdev d = {.object = p->object, .name = p->netdev};
+    d.kind = !strncmp(netdev, "bond", 4) ? TOPO_NET_BOND : TOPO_NET_PHYSICAL;
+    d.state = up ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
+    build_netdev(t, c, d);
     return check_room(x, c);
 }
 

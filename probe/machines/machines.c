@@ -65,36 +65,27 @@ static void join_mesh(struct topology *t, struct topo_class *c, const struct hw_
 static void join_to_switches(struct topology *t, struct topo_class *c, const struct hw_gpu *hw)
 {
     int first = c->nobjects, n = hw->switched;
-    for (int i = 0; i < n; i++)
-        build_object(
-            t, c,
-            (struct topo_object){
-                .kind = TOPO_NVSWITCH, .parent = -1, .numa = -1, .name = arena_printf(t->arena, "NVSwitch%d", i)});
+    for (int i = 0; i < n; i++) {
+        struct topo_object o = {.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1};
+        o.name = arena_printf(t->arena, "NVSwitch%d", i);
+        build_object(t, c, o);
+    }
     for (int g = 0; g < c->ngpus; g++)
         for (int i = 0; i < n; i++) {
-            int links = hw->links / n + (i < hw->links % n);
-            build_link(t, c,
-                       (struct topo_link){.link_kind = hw->link_kind,
-                                          .gpu = g,
-                                          .peer_gpu = -1,
-                                          .peer_object = first + i,
-                                          .count = links,
-                                          .GBps = links * hw->link_GBps});
+            struct topo_link l = {hw->link_kind, .gpu = g, .peer_gpu = -1, .peer_object = first + i};
+            l.count = hw->links / n + (i < hw->links % n);
+            l.GBps = l.count * hw->link_GBps;
+            build_link(t, c, l);
         }
 }
 
 static void join_to_cpus(struct topology *t, struct topo_class *c, const struct hw_gpu *hw)
 {
     for (int g = 0; g < c->ngpus; g++) {
-        int root = topo_ancestor(c, c->gpus[g].object, TOPO_NUMA);
-        if (root >= 0)
-            build_link(t, c,
-                       (struct topo_link){.link_kind = TOPO_C2C,
-                                          .gpu = g,
-                                          .peer_gpu = -1,
-                                          .peer_object = root,
-                                          .count = 1,
-                                          .GBps = hw->c2c_GBps});
+        struct topo_link l = {TOPO_C2C, .gpu = g, .peer_gpu = -1, .count = 1, .GBps = hw->c2c_GBps};
+        l.peer_object = topo_ancestor(c, c->gpus[g].object, TOPO_NUMA);
+        if (l.peer_object >= 0)
+            build_link(t, c, l);
     }
 }
 
@@ -258,11 +249,9 @@ static const char *next_address(struct building *b)
 
 static int add_host_bridge(struct building *b, int parent)
 {
-    return build_object(b->t, b->c,
-                        (struct topo_object){.kind = TOPO_HOST_BRIDGE,
-                                             .parent = parent,
-                                             .numa = b->numa,
-                                             .name = arena_printf(b->t->arena, "pci0000:%02x", (unsigned)b->bus++)});
+    struct topo_object o = {.kind = TOPO_HOST_BRIDGE, .parent = parent, .numa = b->numa};
+    o.name = arena_printf(b->t->arena, "pci0000:%02x", (unsigned)b->bus++);
+    return build_object(b->t, b->c, o);
 }
 
 /* Takes a bus for its upstream port and one for what is inside. */

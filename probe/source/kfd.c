@@ -72,13 +72,9 @@ static void add_links(struct topology *t, struct topo_class *c, const char *node
         unsigned long long to = property(&p, "node_to"), MBps = property(&p, "max_bandwidth");
         if (property(&p, "type") != LINK_XGMI || to >= (unsigned long long)n || gpu_of[to] < 0 || gpu_of[to] == gpu)
             continue;
-        build_link(t, c,
-                   (struct topo_link){.link_kind = TOPO_XGMI,
-                                      .gpu = gpu,
-                                      .peer_gpu = gpu_of[to],
-                                      .peer_object = -1,
-                                      .count = 1,
-                                      .GBps = MBps < 100000000 ? (double)MBps / 1000 : 0});
+        struct topo_link l = {TOPO_XGMI, .gpu = gpu, .peer_gpu = gpu_of[to], .peer_object = -1, .count = 1};
+        l.GBps = MBps < 100000000 ? (double)MBps / 1000 : 0;
+        build_link(t, c, l);
     }
 }
 
