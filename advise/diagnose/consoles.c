@@ -6,6 +6,9 @@
 
 #include "advise/diagnose/diagnose_internal.h"
 
+static const struct diag_word whole = {.phase = diag_total_mark}, mfu = {"", "MFU", DIAG_METRIC},
+                              flops = {"", "TFLOP/s", DIAG_METRIC};
+
 /* Adds to the open step, which begins with the first timer. */
 static void add_word(struct diagnosis *d, enum diag_format f, long number, const struct diag_word *w, double ms)
 {
@@ -48,8 +51,8 @@ static const struct diag_word megatron_words[] = {
     {NULL},
 };
 
-static const struct diag_word slowest = {"", "forward, slowest rank", DIAG_METRIC, DIAG_TRAIN, NULL, 0};
-static const struct diag_word fastest = {"", "forward, fastest rank", DIAG_METRIC, DIAG_TRAIN, NULL, 0};
+static const struct diag_word slowest = {"", "forward, slowest rank", DIAG_METRIC, DIAG_TRAIN};
+static const struct diag_word fastest = {"", "forward, fastest rank", DIAG_METRIC, DIAG_TRAIN};
 static const struct diag_word waiting = {"", DIAG_WAIT_SLOWEST, DIAG_WAITING, DIAG_TRAIN, WHOLE, 0};
 
 /* A timer over the ranks, `low` -1 unknown. The rank that enters a collective last waits least: the minimum moves data,
@@ -87,18 +90,16 @@ static int read_iteration(struct diagnosis *d, const char *line)
 {
     static const char elapsed[] = "elapsed time per iteration (ms):";
     const char *word = strstr(line, "iteration "), *time = strstr(line, elapsed);
-    static const struct diag_word total = {.phase = diag_total_mark};
     double ms;
     if (!word || !time || !diag_time(time + sizeof elapsed - 1, 1, &ms))
         return 0;
     end_ranks(d);
     diag_step_open(d, DIAG_MEGATRON, strtol(word + 10, NULL, 10));
-    diag_step_add(d, DIAG_MEGATRON, &total, ms);
-    static const struct diag_word rate = {"", "TFLOP/s", DIAG_METRIC, DIAG_NEITHER, NULL, 0};
+    diag_step_add(d, DIAG_MEGATRON, &whole, ms);
     static const char throughput[] = "throughput per GPU (TFLOP/s/GPU):";
     const char *at = strstr(line, throughput);
     if (at && diag_number(at + sizeof throughput - 1, &ms) && ms > 0)
-        diag_step_add(d, DIAG_MEGATRON, &rate, ms);
+        diag_step_add(d, DIAG_MEGATRON, &flops, ms);
     d->megatron_block = 0;
     return 1;
 }
@@ -228,13 +229,12 @@ static double rate_of(const char *p)
 
 static void advance(struct diagnosis *d, long done, double at_s, double rate_s)
 {
-    static const struct diag_word total = {.phase = diag_total_mark};
     struct diag_progress *b = &d->bar;
     double step_s = b->done < done ? (at_s - b->at_s) / (double)(done - b->done) : 0;
     /* A bar that is first seen midway says how long a step takes by its rate alone. */
     if (done > b->done && (b->total || rate_s > 0)) {
         diag_step_open(d, DIAG_BAR, -1);
-        diag_step_add(d, DIAG_BAR, &total, 1e3 * (rate_s <= 0 || (b->total && step_s >= 10) ? step_s : rate_s));
+        diag_step_add(d, DIAG_BAR, &whole, 1e3 * (rate_s <= 0 || (b->total && step_s >= 10) ? step_s : rate_s));
         diag_step_close(d, DIAG_BAR);
     }
     b->done = done;
@@ -269,7 +269,7 @@ int diag_read_bar(struct diagnosis *d, const char *line)
 /* ---- PyTorch's watchdog ------------------------------------------------------------------------------------------ */
 
 /* "[PG ID 14 PG GUID 311(EXPERT_GROUP) Rank 4]", in older releases "[PG 3 Rank 4]": the group's key and name. */
-static void read_group(const char *line, struct diag_timeout *t)
+static void read_group(const char *line, struct diag_stand *t)
 {
     const char *pg = strstr(line, "[PG "), *guid = pg ? strstr(pg, "PG GUID ") : NULL;
     if (!pg)
@@ -283,25 +283,24 @@ static void read_group(const char *line, struct diag_timeout *t)
 
 /* The same text comes up to three times: the error, which does not name the group, the end of the watchdog, which does
  * not name the collective, what() of the exception. */
-static int is_same_timeout(const struct diag_timeout *a, const struct diag_timeout *b)
+static int is_same_timeout(const struct diag_stand *a, const struct diag_stand *b)
 {
     if (a->seq != b->seq || (*a->group && *b->group && strcmp(a->group, b->group) != 0))
         return 0;
     return a->global >= 0 && b->global >= 0 ? a->global == b->global : a->member == b->member;
 }
 
-static void note_timeout(struct diagnosis *d, const struct diag_timeout *t)
+static void note_timeout(struct diagnosis *d, const struct diag_stand *t)
 {
-    struct diag_watchdog *w = &d->watchdog;
+    struct diag_stands *w = &d->timeouts;
     int i = w->n - 1;
     while (i >= 0 && !is_same_timeout(&w->of[i], t))
         i--;
     if (i < 0 && w->n < DIAG_RANKS) {
-        w->of = arena_grow(d->arena, w->of, (size_t)w->n, sizeof *w->of);
-        w->of[w->n] = *t;
-        diag_here(d, w->of[w->n++].place);
+        ARENA_ADD(d->arena, w->of, w->n) = *t;
+        diag_here(d, w->of[w->n - 1].place);
     } else if (i >= 0) {
-        struct diag_timeout *known = &w->of[i];
+        struct diag_stand *known = &w->of[i];
         if (!*known->group && *t->group) {
             known->member = t->member;
             memcpy(known->group, t->group, sizeof t->group);
@@ -324,7 +323,7 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
                                          "detected by watchdog at work: ", "Timeout at NCCL work: "};
     const char *at = strstr(line, "Watchdog caught collective operation timeout"),
                *op = at ? strstr(at, "OpType=") : NULL;
-    struct diag_timeout t = {.global = d->who.rank, .elements = -1, .waited_ms = -1};
+    struct diag_stand t = {.global = d->who.rank, .elements = -1, .waited_ms = -1};
     t.seq = op ? (long)diag_number_behind(at, "SeqNum=") : -1;
     for (size_t i = 0; !op && t.seq < 0 && i < sizeof status / sizeof *status; i++)
         t.seq = (long)diag_number_behind(line, status[i]);
@@ -367,12 +366,7 @@ static const struct diag_word *find_word(const char *name, size_t len, int *is_m
 {
     size_t tail = sizeof micro - 1;
     *is_micro = len > tail && !strncmp(name + len - tail, micro, tail);
-    if (*is_micro)
-        len -= tail;
-    for (const struct diag_word *w = deepspeed_words; w->word; w++)
-        if (diag_is_one_of(w->word, name, len))
-            return w;
-    return NULL;
+    return diag_find_word(deepspeed_words, name, *is_micro ? len - tail : len);
 }
 
 int diag_read_deepspeed(struct diagnosis *d, const char *line)
@@ -496,9 +490,6 @@ int diag_read_boxes(struct diagnosis *d, const char *line)
 
 int diag_read_titan(struct diagnosis *d, const char *line)
 {
-    static const struct diag_word total = {.phase = diag_total_mark},
-                                  mfu = {"", "MFU", DIAG_METRIC, DIAG_NEITHER, NULL, 0},
-                                  rate = {"", "TFLOP/s", DIAG_METRIC, DIAG_NEITHER, NULL, 0};
     const char *at = strstr(line, "step:");
     if (!at || !strstr(at, "tps:") || !strstr(at, "loss:"))
         return 0;
@@ -513,9 +504,9 @@ int diag_read_titan(struct diagnosis *d, const char *line)
         return 1;
     if (t->step > 0 && steps > 0 && d->clock_s >= 0 && t->at_s >= 0 && seconds > 0) {
         diag_step_open(d, DIAG_TITAN, step);
-        diag_step_add(d, DIAG_TITAN, &total, 1e3 * seconds / steps);
+        diag_step_add(d, DIAG_TITAN, &whole, 1e3 * seconds / steps);
         diag_step_add(d, DIAG_TITAN, &mfu, fmax(0, diag_number_behind(at, "mfu:")) / 100);
-        diag_step_add(d, DIAG_TITAN, &rate, fmax(0, diag_number_behind(at, "tflops:")));
+        diag_step_add(d, DIAG_TITAN, &flops, fmax(0, diag_number_behind(at, "tflops:")));
         diag_step_close(d, DIAG_TITAN);
     }
     *t = (struct diag_titan){step, d->clock_s};

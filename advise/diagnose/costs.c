@@ -17,40 +17,6 @@
 
 /* What NCCL's log and the job's variables contradict: the profile that jobs should have, the machine's topology. */
 
-static int no_plugin(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_nccl *n = &j->d->nccl;
-    const struct env_profile *p = j->d->expected.profile;
-    if (!p || access(arena_printf(j->d->arena, "%s/tuner.csv", p->dir), F_OK) || strstr(n->plugin, "nccltune"))
-        return 0;
-    if (*n->plugin)
-        return diag_hit(h, 0.3, n->tuner_place, "the profile has a tuner table, but NCCL asks the tuner %s", n->plugin);
-    return n->own_tuner && diag_hit(h, 0.3, n->tuner_place,
-                                    "the profile has a tuner table, but NCCL found no tuner plugin and uses its own "
-                                    "tuner");
-}
-
-static int no_table(const struct judge *j, struct diag_hit *h)
-{
-    return *j->d->nccl.no_table &&
-           diag_hit(h, 0.3, j->d->nccl.tuner_place, "the tuner plugin leaves its table out: %s", j->d->nccl.no_table);
-}
-
-static int other_release(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_nccl *n = &j->d->nccl;
-    const struct env_profile *p = j->d->expected.profile;
-    char version[24], low_text[ENV_VERSION], high_text[ENV_VERSION];
-    int low, high;
-    snprintf(version, sizeof version, "%.*s", (int)strcspn(n->version, "+-"), n->version);
-    if (!p || !*version || !p->decisions->nccl_high || env_version_parse(version, &low, &high) ||
-        (low / 100 >= p->decisions->nccl_low / 100 && low / 100 <= p->decisions->nccl_high / 100))
-        return 0;
-    return diag_hit(h, 0.2, n->place, "the job runs NCCL %s, and the profile is for %s to %s", version,
-                    env_version_text(low_text, p->decisions->nccl_low),
-                    env_version_text(high_text, p->decisions->nccl_high));
-}
-
 /* The profile's value, where it has the same for nodes of all classes; NULL: it sets none. */
 static const char *expected_value(const struct diagnosis *d, const char *name)
 {
@@ -65,22 +31,8 @@ static const char *expected_value(const struct diagnosis *d, const char *name)
     return n == 1 ? value : NULL;
 }
 
-static int other_values(const struct judge *j, struct diag_hit *h)
-{
-    const char *list = "", *place = "";
-    for (int i = 0; i < j->d->nvariables; i++) {
-        const struct diag_variable *v = &j->d->variables[i];
-        const char *value = expected_value(j->d, v->name);
-        if (!value || !strcmp(value, v->value))
-            continue;
-        place = *list ? place : v->place;
-        list = arena_printf(j->d->arena, "%s%s%s=%s (profile: %s)", list, *list ? ", " : "", v->name, v->value, value);
-    }
-    return *list && diag_hit(h, 0.2, place, "the job has other values than the profile: %.400s", list);
-}
-
 /* "=mlx5_0:1,mlx5_1:1" of the profile, else what the topology has for GPUs: names that NCCL's log has not. */
-static int unused_hcas(const struct judge *j, struct diag_hit *h)
+static void judge_hcas(struct judge *j)
 {
     const struct diag_nccl *n = &j->d->nccl;
     const struct topology *t = j->d->expected.profile ? NULL : j->d->expected.topology;
@@ -90,10 +42,7 @@ static int unused_hcas(const struct judge *j, struct diag_hit *h)
     const char *missing = "", *whose = c ? "that the topology has for GPUs" : "that the profile names";
     int all = 0, used = 0;
     if (!list || *list == '^' || n->nhcas == DIAG_HCAS)
-        return 0;
-    if (!n->nhcas)
-        return !c && !strncmp(n->network, "Socket", 6) &&
-               diag_hit(h, 0.5, n->socket_place, "the profile names HCAs (%.200s), but NCCL uses sockets", list);
+        return;
     for (const char *p = list + (*list == '='); *p; p += *p == ',') {
         size_t len = strcspn(p, ":,");
         int named = diag_is_used(n, p, len);
@@ -103,28 +52,47 @@ static int unused_hcas(const struct judge *j, struct diag_hit *h)
             missing = arena_printf(j->d->arena, "%s%s%.*s", missing, *missing ? ", " : "", (int)len, p);
         p += strcspn(p, ",");
     }
-    if (*missing)
-        return diag_hit(h, c ? 0.4 * (1 - (double)used / all) : 0.4, n->place,
-                        "NCCL uses %d of the %d HCAs %s: not %.200s", used, all, whose, missing);
-    return !c && n->nhcas > all &&
-           diag_hit(h, 0.2, n->place, "NCCL uses %d HCAs, and the profile names %d", n->nhcas, all);
+    if (!n->nhcas && !c && !strncmp(n->network, "Socket", 6))
+        diag_found(j, "unused-hcas", 0.5, n->socket_place, "the profile names HCAs (%.200s), but NCCL uses sockets",
+                   list);
+    else if (n->nhcas && *missing)
+        diag_found(j, "unused-hcas", c ? 0.4 * (1 - (double)used / all) : 0.4, n->place,
+                   "NCCL uses %d of the %d HCAs %s: not %.200s", used, all, whose, missing);
+    else if (!c && n->nhcas > all)
+        diag_found(j, "unused-hcas", 0.2, n->place, "NCCL uses %d HCAs, and the profile names %d", n->nhcas, all);
 }
 
-#define HOOKS "check that the Slurm hooks or the container deliver the profile: nccltune doctor --job"
-const struct diag_rule diag_profile_rules[] = {
-    {"plugin-not-loaded", no_plugin, DIAG_MEASURED,
-     "NCCL_TUNER_PLUGIN and LD_LIBRARY_PATH inside the container must reach libnccl-tuner-nccltune.so (NCCL 2.19 or "
-     "newer)",
-     "nccltune doctor --job"},
-    {"table-not-used", no_table, DIAG_MEASURED, HOOKS, "nccltune doctor --job"},
-    {"other-release", other_release, DIAG_MEASURED, "measure again with this NCCL, or start jobs with the profile's",
-     "nccltune tune -o profile"},
-    {"other-values", other_values, DIAG_MEASURED,
-     "remove them from the script to use the profile's; nccltune explain PROFILE NAME shows why", ""},
-    {"unused-hcas", unused_hcas, DIAG_MEASURED, "check NCCL_IB_HCA in the job, and the ports' state in the container",
-     "nccltune lint --env; nccltune probe"},
-    {0},
-};
+void diag_add_profile(struct judge *j)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    const struct env_profile *p = j->d->expected.profile;
+    const char *list = "", *place = "", *version = arena_strndup(j->d->arena, n->version, strcspn(n->version, "+-"));
+    int low, high;
+    if (p && (*n->plugin || n->own_tuner) && !strstr(n->plugin, "nccltune") &&
+        !access(arena_printf(j->d->arena, "%s/tuner.csv", p->dir), F_OK))
+        diag_found(j, "plugin-not-loaded", 0.3, n->tuner_place, "the profile has a tuner table, but NCCL %s%s",
+                   *n->plugin ? "asks the tuner " : "found no tuner plugin and uses its own tuner", n->plugin);
+    if (*n->no_table)
+        diag_found(j, "table-not-used", 0.3, n->tuner_place, "the tuner plugin leaves its table out: %s", n->no_table);
+    if (p && *version && p->decisions->nccl_high && !env_version_parse(version, &low, &high) &&
+        (low / 100 < p->decisions->nccl_low / 100 || low / 100 > p->decisions->nccl_high / 100)) {
+        char low_text[ENV_VERSION], high_text[ENV_VERSION];
+        diag_found(j, "other-release", 0.2, n->place, "the job runs NCCL %s, and the profile is for %s to %s", version,
+                   env_version_text(low_text, p->decisions->nccl_low),
+                   env_version_text(high_text, p->decisions->nccl_high));
+    }
+    for (int i = 0; i < j->d->nvariables; i++) {
+        const struct diag_variable *v = &j->d->variables[i];
+        const char *value = expected_value(j->d, v->name);
+        if (!value || !strcmp(value, v->value))
+            continue;
+        place = *list ? place : v->place;
+        list = arena_printf(j->d->arena, "%s%s%s=%s (profile: %s)", list, *list ? ", " : "", v->name, v->value, value);
+    }
+    if (*list)
+        diag_found(j, "other-values", 0.2, place, "the job has other values than the profile: %.400s", list);
+    judge_hcas(j);
+}
 
 /* ---- costs ------------------------------------------------------------------------------------------------------- */
 
@@ -172,39 +140,37 @@ static void add_cause(struct judge *j, const struct step_causes *all, const stru
     int is_excluded = measured_us > 0 && (measured_us <= all->sound.high_us || measured_us < c->waits.low_us);
     if (f || is_ruled_out(n, c->id) || is_excluded || (!(measured_us > 0) && j->r->verdict != DIAG_IS_COMMUNICATION))
         return;
-    struct diag_hit h = {0};
-    const struct diag_rule rule = {c->id, NULL, DIAG_POSSIBLE, c->check, ""};
-    diag_hit(&h, weight_of(j, all, c->waits.us, measured_us), "", "perhaps %s: by the model that %s%s", c->what, cost,
+    struct diag_finding found = {c->id, DIAG_POSSIBLE, c->check, ""};
+    diag_hit(&found, weight_of(j, all, c->waits.us, measured_us), "", "perhaps %s: by the model that %s%s", c->what,
+             cost,
              measured_us > 0 && step_time_holds(&c->waits, measured_us) ? ", which would explain the measurement" : "");
-    diag_add_finding(j->r, &rule, &h);
+    diag_add_finding(j->r, &found);
 }
 
 /* What the step's communication, or the trace's heaviest call, should take. */
 static void add_sound(struct judge *j, const struct step_causes *all, double measured_us)
 {
-    struct diag_hit h = {0};
-    char takes[3 * UNIT_TEXT], needs[3 * UNIT_TEXT], size[UNIT_TEXT];
     const struct step_time *s = &all->sound;
-    const struct diag_traced *t = &j->d->traced;
     const int is_more = measured_us > s->high_us;
-    const struct diag_rule more = {"more-than-predicted", NULL, DIAG_LIKELY,
-                                   "one of the causes below, each with its predicted cost; nccltune verify measures",
-                                   ""},
-                           due = {"as-predicted", NULL, DIAG_LIKELY,
-                                  "look at how much is sent, and what hides it, before the network", ""};
+    struct diag_finding f = {is_more ? "more-than-predicted" : "as-predicted", DIAG_LIKELY,
+                             is_more ? "one of the causes below, each with its predicted cost; nccltune verify measures"
+                                     : "look at how much is sent, and what hides it, before the network",
+                             ""};
+    char takes[3 * UNIT_TEXT], needs[3 * UNIT_TEXT], size[UNIT_TEXT];
+    const struct diag_traced *t = &j->d->traced;
     if (!j->s || !(measured_us > 0))
         return;
     const char *what = "communication of a step";
     if (!j->d->expected.workload)
         what = arena_printf(j->d->arena, "%s of %s among %d ranks, the shortest of %ld,", coll_name(t->coll),
                             unit_bytes(size, t->bytes), t->ranks, t->count);
-    diag_hit(&h, is_more ? j->s->communication_share * (1 - s->us / measured_us) : 0, j->s->place,
+    diag_hit(&f, is_more ? j->s->communication_share * (1 - s->us / measured_us) : 0, j->s->place,
              "%s takes %s, and such a machine needs %s: %s", what, unit_band_us(takes, measured_us, 0, 0),
              unit_band_us(needs, s->us, s->low_us, s->high_us),
              is_more                   ? "it is slow"
              : measured_us < s->low_us ? "nothing is slow, or it was not all measured"
                                        : "nothing is slow");
-    diag_add_finding(j->r, is_more ? &more : &due, &h);
+    diag_add_finding(j->r, &f);
 }
 
 /* ---- what the best row of nccl-tests should have shown ----------------------------------------------------------- */

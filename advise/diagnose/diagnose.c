@@ -21,8 +21,8 @@ static const struct {
     const char *name;
     diag_reader *read;
 } readers[] = {
-    {"nvidia-smi samples", diag_read_smi},
     {"DCGM samples", diag_read_dcgm},
+    {"nvidia-smi samples", diag_read_smi},
     {"nvidia-smi table", diag_read_smi_table},
     {"nvidia-smi topo -m", diag_read_topo},
     {"tools of the machine", diag_read_tools},
@@ -58,8 +58,6 @@ struct diagnosis *diagnose_new(void)
     struct diagnosis *d = calloc(1, sizeof *d);
     if (!d)
         abort();
-    for (int f = 0; f < DIAG_FORMATS; f++)
-        d->series[f].format = diag_format_name((enum diag_format)f);
     d->arena = arena_new();
     d->origins = diag_origins_new(d->arena);
     d->events = diag_events_new(d->arena);
@@ -71,7 +69,6 @@ void diagnose_free(struct diagnosis *d)
     if (!d)
         return;
     arena_free(d->arena);
-    free(d->paste);
     topo_free(d->machine);
     topo_free(d->assumed);
     free(d);
@@ -93,8 +90,8 @@ static void read_line(struct diagnosis *d, const char *line)
     d->kernel_lines += is_kernel_line(line);
     double now_s = diag_clock(line);
     d->clock_s = now_s >= 0 ? now_s : d->clock_s;
-    diag_find_origin(d, line);
     diag_logger_of(line, &d->writer);
+    diag_find_origin(d, line);
     line = import_behind_prefix(line);
     diag_read_shape(d, line);
     for (int i = 0; i < NREADERS; i++)
@@ -136,10 +133,8 @@ static int join_wrapped(struct diag_input *in, char *line, size_t width, char *p
 
 static void read_lines(struct diagnosis *d, struct diag_input *in)
 {
-    char *line = malloc(DIAG_LINE), *next = malloc(DIAG_LINE);
+    char *line = d->lines[0], *next = d->lines[1];
     size_t bytes;
-    if (!line || !next)
-        abort();
     d->clock_s = d->progress_s = d->console_step = -1;
     d->file_rank = diag_rank_of_name(in->path);
     d->titan = (struct diag_titan){0, -1};
@@ -157,8 +152,6 @@ static void read_lines(struct diagnosis *d, struct diag_input *in)
         in->line = ahead;
     }
     diag_read_paste(d);
-    free(line);
-    free(next);
     diag_end_megatron(d);
     /* A log that ends within a step still has the step; a table that ends early has no total, so it says nothing. */
     for (int f = 0; f < DIAG_FORMATS; f++)
@@ -189,9 +182,8 @@ static int is_weights(const char *name)
 static struct diag_file *begin_file(struct diagnosis *d, const char *name)
 {
     struct diag_result *r = &d->result;
-    r->files = arena_grow(d->arena, r->files, (size_t)r->nfiles, sizeof *r->files);
-    r->files[r->nfiles] = (struct diag_file){.name = arena_strdup(d->arena, name)};
-    return &r->files[r->nfiles++];
+    ARENA_ADD(d->arena, r->files, r->nfiles) = (struct diag_file){.name = arena_strdup(d->arena, name)};
+    return &r->files[r->nfiles - 1];
 }
 
 /* The names of the readers of these bits, commas between them. */
@@ -243,33 +235,29 @@ static int read_input(struct diagnosis *d, struct diag_input *in, struct err *e)
 
 int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *e)
 {
-    struct diag_input *in = calloc(1, sizeof *in);
-    if (!in)
-        abort();
     struct diag_file *file = begin_file(d, name);
-    in->file = f;
-    in->path = file->name;
-    d->in = in;
+    struct diag_input in = {.file = f, .path = file->name};
+    d->in = &in;
     d->taken = 0;
     d->readers = 0;
     d->kernel_lines = 0;
-    diag_input_fill(in);
-    int rc = read_input(d, in, e);
-    if (!rc && in->failed) {
-        errno = in->failed;
+    d->first_stand = d->dumps.n;
+    diag_input_fill(&in);
+    int rc = read_input(d, &in, e);
+    if (!rc && in.failed) {
+        errno = in.failed;
         rc = err_errno(e, "%s: cannot be read", name);
-    } else if (!rc && !d->taken && 2 * d->kernel_lines > in->line) {
+    } else if (!rc && !d->taken && 2 * d->kernel_lines > in.line) {
         d->clean_kernel_lines += d->kernel_lines;
         snprintf(file->formats, sizeof file->formats, "kernel's log");
     } else if (!rc && !d->taken && !d->passes_over) {
-        rc = in->line ? unknown_file(name, e) : err_set(e, ERR_FAILED, "%s: is empty", name);
+        rc = in.line ? unknown_file(name, e) : err_set(e, ERR_FAILED, "%s: is empty", name);
     }
     if (!*file->formats)
         name_formats(d->readers, file->formats, sizeof file->formats);
     if (rc && e)
         file->problem = arena_strdup(d->arena, e->text);
     d->in = NULL;
-    free(in);
     return rc;
 }
 

@@ -33,7 +33,7 @@ enum diag_kind {
     DIAG_METRIC, /* no time of the step: only for findings */
     DIAG_KIND_COUNT,
 };
-const char *diag_kind_name(enum diag_kind k); /* "compute", "communication", ... */
+extern const char *const diag_kind_names[DIAG_KIND_COUNT]; /* "compute", "communication", ... */
 
 enum diag_side { DIAG_NEITHER, DIAG_ROLLOUT, DIAG_TRAIN };
 
@@ -44,7 +44,7 @@ enum diag_side { DIAG_NEITHER, DIAG_ROLLOUT, DIAG_TRAIN };
 #define DIAG_SENTENCE 640
 
 struct diag_phase {
-    char name[DIAG_NAME];
+    const char *name;
     enum diag_kind kind;
     enum diag_side side;
     int guessed;            /* nobody knows the name: it counts to no side */
@@ -63,10 +63,10 @@ struct diag_source {
     long steps, left_out; /* read; of these, warm-up steps that do not count */
     double step_ms;       /* median */
     double growth;
-    long shift_step;             /* from which on steps are slower than all before; 0: none is */
-    double before_ms, after_ms;  /* their medians */
-    double first_ms;             /* the slowest of the steps left out, 0 without */
-    char first_phase[DIAG_NAME]; /* what took most of its excess */
+    long shift_step;            /* from which on steps are slower than all before; 0: none is */
+    double before_ms, after_ms; /* their medians */
+    double first_ms;            /* the slowest of the steps left out, 0 without */
+    const char *first_phase;    /* what took most of its excess; "" unknown */
     char first_place[DIAG_PLACE];
     int ranks;               /* that logged steps, at least 1 */
     char slow[DIAG_RUN];     /* the rank, or the ranks of the host, that the others wait for; "" none */
@@ -102,13 +102,13 @@ struct diag_gpu {
 };
 
 enum diag_confidence { DIAG_MEASURED, DIAG_LIKELY, DIAG_POSSIBLE };
-const char *diag_confidence_name(enum diag_confidence c);
+extern const char *const diag_confidence_names[];
 
 struct diag_finding {
     const char *id; /* "communication", "rollout", "offload", ... */
-    double weight;  /* part of the step that is at stake, 0 to 1 */
     enum diag_confidence confidence;
     const char *advice, *command; /* what to do, and what to run next; command "" without */
+    double weight;                /* part of the step that is at stake, 0 to 1 */
     char text[512];
     char place[DIAG_PLACE]; /* where it stands; "" for what comes from many lines */
 };
@@ -134,7 +134,7 @@ struct diag_failure {
 };
 
 enum diag_verdict { DIAG_UNKNOWN, DIAG_IS_COMMUNICATION, DIAG_NOT_COMMUNICATION };
-const char *diag_verdict_name(enum diag_verdict v);
+extern const char *const diag_verdict_names[];
 
 struct diag_file {
     const char *name;

@@ -10,6 +10,7 @@
 
 #define DIAG_CHUNK (64 << 10)
 #define DIAG_LINE  (256 << 10) /* longer lines are cut */
+#define DIAG_PASTE (1 << 20)
 
 struct diag_input {
     FILE *file;
@@ -75,7 +76,10 @@ struct diag_word {
 #define DIAG_TOTAL ((const char *)diag_total_mark)
 extern const char diag_total_mark[]; /* a `phase` of this is the whole step */
 
-/* Looks `name` (any case, '-', ' ' or '_') up in `own` (NULL-word ended, may be NULL), then in the common words, then
+/* The row of a table (NULL-word ended, may be NULL) that has the word; NULL. */
+const struct diag_word *diag_find_word(const struct diag_word *table, const char *word, size_t len);
+
+/* Looks `name` (any case, '-', ' ' or '_') up in `own` (may be NULL), then in the common words, then
  * guesses from its parts. Never fails: an unknown word becomes a phase of its own, kind OTHER. `word->phase` may point
  * into `buffer`. */
 struct diag_word diag_word_of(const struct diag_word *own, const char *name, size_t len, char buffer[DIAG_NAME]);
@@ -104,16 +108,8 @@ struct diag_logger {
     long low, high, count;                 /* numbers of its steps, and how many */
 };
 
-struct diag_label {
-    char name[DIAG_NAME], parent[2 * DIAG_NAME];
-    enum diag_kind kind;
-    enum diag_side side;
-    int guessed;
-};
-
 struct diag_series {
-    const char *format;
-    struct diag_label labels[DIAG_PHASES];
+    struct diag_word labels[DIAG_PHASES]; /* of its phases */
     int nlabels;
     struct diag_step *steps; /* DIAG_STEPS, allocated with the first */
     int nsteps;
@@ -148,11 +144,11 @@ _Static_assert(DIAG_FORMATS <= DIAG_SOURCES, "every format has a place in the re
 void diag_step_open(struct diagnosis *d, enum diag_format f, long number);
 void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
 void diag_step_close(struct diagnosis *d, enum diag_format f);
-const char *diag_format_name(enum diag_format f);
+extern const char *const diag_format_names[DIAG_FORMATS];
 /* Adds to the last step of a format what happened after it, beside its total. */
 void diag_step_after(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
 /* The label's index of a phase; the last place stands for everything that has no place left. */
-int diag_label(struct diag_series *s, const struct diag_word *w);
+int diag_label(const struct diagnosis *d, struct diag_series *s, const struct diag_word *w);
 /* The label's index of a phase that there is; -1. */
 int diag_find_label(const struct diag_series *s, const char *name, size_t len);
 /* The sum of a step's phases without those of a kind; DIAG_METRIC: of all. */
@@ -182,7 +178,7 @@ int diag_fold_file(const char *name, char folded[DIAG_FOLDED]);
 
 /* Origin of a line; -1 or "" if unknown. */
 struct diag_origin {
-    char host[48];
+    char host[DIAG_NAME];
     long pid;
     int gpu, rank;
 };
@@ -198,10 +194,8 @@ struct diag_fact {
 };
 
 struct diag_setting {
-    const char *id, *text, *advice;
-    double weight;
+    struct diag_finding finding;
     int if_hung; /* a known stall: only said of jobs that stand still */
-    char value[32], place[DIAG_PLACE];
 };
 #define DIAG_SETTINGS 48 /* messages too */
 
@@ -240,28 +234,24 @@ struct diag_progress {
 };
 
 #define DIAG_RANKS 16384
-/* A collective that a rank gave up. The text's [Rank N] is a rank of a group, "[rankN]:" before it the global one. */
-struct diag_timeout {
-    int global, member;                                  /* rank in the job, in its group; -1: unknown */
-    long seq, elements, waited_ms;                       /* -1: unknown */
-    char op[32], group[24], name[48], place[DIAG_PLACE]; /* group: "" unknown; op: "" unknown */
+/* Where a rank stands in a process group, by PyTorch's watchdog, which gave the collective up, or by its flight
+ * recorder. The watchdog's [Rank N] is a rank of a group, "[rankN]:" before it the global one. */
+struct diag_stand {
+    int global, member;                                         /* rank in the job, in its group; -1: unknown */
+    int is_over;                                                /* the last collective that it called is complete */
+    long seq, elements, waited_ms;                              /* of the collective; -1: unknown */
+    char op[DIAG_NAME], group[24], name[48], place[DIAG_PLACE]; /* group: "" unknown; op: "" unknown */
 };
-struct diag_watchdog {
-    struct diag_timeout *of;
+struct diag_stands {
+    struct diag_stand *of; /* DIAG_RANKS at most */
     int n;
 };
 
-/* PyTorch's flight recorder: what one rank did in one process group. */
-struct diag_dump {
-    char group[24], open_name[DIAG_NAME];
-    int rank, file;          /* rank -1: unknown; file: index into the result's */
-    long open_seq, last_seq; /* the first collective that is not complete, -1 none; the last that was called */
-};
-struct diag_recorder {
-    struct diag_dump *dumps;
-    int n;
-};
-void diag_recorder_add(struct diagnosis *d, const struct diag_dump *dump);
+/* An entry of a dump of the flight recorder, the file being read: in each process group the first collective that is
+ * not complete counts, else the last. Returns 0 where it has no state or number. */
+int diag_note_entry(struct diagnosis *d, const char *group, const char *op, const char *state, double sequence);
+/* The dump's end: its rank, -1 where it says none and the file's name or the digits in that count. */
+void diag_end_dump(struct diagnosis *d, int rank);
 
 /* NCCL's RAS: how many ranks or processes are in a state, and the first of them. */
 enum diag_ras_state { RAS_MISSING, RAS_DEAD, RAS_BEHIND, RAS_ERROR, RAS_STATES };
@@ -442,17 +432,17 @@ struct diagnosis {
     char stands_place[DIAG_PLACE];
     struct diag_samples samples;
     struct diag_smi smi;
-    int dcgm_column; /* of the use of GPUs in dcgmi dmon's rows, 0 none */
     int topo_nics;
     char topo_place[DIAG_PLACE]; /* of nvidia-smi topo -m; "": there is none */
-    char *paste;                 /* the text that was read, while it is small and tells of a machine */
+    char lines[2][DIAG_LINE];    /* the line being read, and the next */
+    char paste[DIAG_PASTE];      /* the text that was read; what is longer is a log */
     size_t paste_bytes;
     int paste_tells;
     struct topology *machine; /* what the paste tells of it; NULL */
     struct topology *assumed; /* a bundled one; NULL */
     struct diag_progress bar;
-    struct diag_watchdog watchdog;
-    struct diag_recorder recorder;
+    struct diag_stands timeouts, dumps;
+    int first_stand; /* of the dump that is the file being read */
     struct diag_ras ras;
     struct diag_stacks stacks;
     struct diag_nccl nccl;
@@ -533,7 +523,7 @@ void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
 
 /* A Kineto trace as a whole; `in` stands at its first byte. */
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e);
-/* A pickle of the flight recorder, read as its JSON (pickle.c). */
+/* A dump of PyTorch's flight recorder as a pickle. */
 int diag_read_pickle(struct diagnosis *d, struct diag_input *in, struct err *e);
 /* NCCL's RAS status as JSON, as a whole. */
 int diag_read_ras_json(struct diagnosis *d, struct diag_input *in, struct err *e);
@@ -544,8 +534,7 @@ int diag_looks_like_trace(const char *chunk, size_t bytes);
 
 /* Which of up to 8 kinds of work ran at each of the sampling points; the points move apart as the time grows. */
 struct diag_timeline;
-struct diag_timeline *diag_timeline_new(void);
-void diag_timeline_free(struct diag_timeline *t);
+struct diag_timeline *diag_timeline_new(void); /* free() frees it */
 void diag_timeline_add(struct diag_timeline *t, double start_us, double duration_us, unsigned bit);
 /* Microseconds within the span where the bits under `mask` are exactly `bits`. */
 double diag_timeline_us(const struct diag_timeline *t, unsigned mask, unsigned bits);

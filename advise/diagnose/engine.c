@@ -87,42 +87,19 @@ void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE])
         mean(g, ENGINE_RUNNING), mean(g, ENGINE_WAITING), mean(g, ENGINE_CACHE), mean(g, ENGINE_TOKENS));
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------- */
-
-static int cache_full(const struct judge *j, struct diag_hit *h)
+void diag_add_engine(struct judge *j)
 {
     const struct diag_engine *g = &j->d->engine;
-    return mean(g, ENGINE_CACHE) > j->rule->limit && mean(g, ENGINE_WAITING) >= 1 &&
-           diag_hit(h, 0.3, g->full ? g->full_place : g->place,
-                    "the inference engine's cache is %.0f %% full, and %.0f requests wait for it",
-                    mean(g, ENGINE_CACHE), mean(g, ENGINE_WAITING));
+    const double full = mean(g, ENGINE_CACHE), waiting = mean(g, ENGINE_WAITING);
+    if (full > FULL && waiting >= 1)
+        diag_found(j, "engine-full", 0.3, g->full ? g->full_place : g->place,
+                   "the inference engine's cache is %.0f %% full, and %.0f requests wait for it", full, waiting);
+    if (g->sums[ENGINE_PREEMPTIONS] > 0)
+        diag_found(j, "engine-preempts", 0.2, g->place,
+                   "the inference engine preempted %.0f requests: their tokens are computed twice",
+                   g->sums[ENGINE_PREEMPTIONS]);
+    if (g->samples[ENGINE_CACHE] && full < 30 && waiting < 1 && mean(g, ENGINE_RUNNING) > 0)
+        diag_found(j, "engine-starves", 0.2, g->place,
+                   "the inference engine runs %.0f requests and uses %.0f %% of its cache", mean(g, ENGINE_RUNNING),
+                   full);
 }
-
-static int preempted(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_engine *g = &j->d->engine;
-    return g->sums[ENGINE_PREEMPTIONS] > j->rule->limit &&
-           diag_hit(h, 0.2, g->place, "the inference engine preempted %.0f requests: their tokens are computed twice",
-                    g->sums[ENGINE_PREEMPTIONS]);
-}
-
-static int cache_empty(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_engine *g = &j->d->engine;
-    return g->samples[ENGINE_CACHE] && mean(g, ENGINE_CACHE) < j->rule->limit && mean(g, ENGINE_WAITING) < 1 &&
-           mean(g, ENGINE_RUNNING) > 0 &&
-           diag_hit(h, 0.2, g->place, "the inference engine runs %.0f requests and uses %.0f %% of its cache",
-                    mean(g, ENGINE_RUNNING), mean(g, ENGINE_CACHE));
-}
-
-const struct diag_rule diag_engine_rules[] = {
-    {"engine-full", cache_full, DIAG_MEASURED,
-     "more memory for the cache: gpu_memory_utilization, a smaller max_model_len, FP8 cache, or more engines", "",
-     FULL},
-    {"engine-preempts", preempted, DIAG_MEASURED, "lower max_num_seqs or give the cache more memory", ""},
-    {"engine-starves", cache_empty, DIAG_LIKELY,
-     "it could run more: a larger batch of prompts, more concurrent requests, or fewer engines; at the end of a "
-     "rollout this is the long tail",
-     "", 30},
-    {0},
-};

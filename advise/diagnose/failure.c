@@ -163,7 +163,7 @@ static const char *difference_text(struct arena *a, const struct diag_fact *f)
 static const struct diag_fact *find_difference(const struct diagnosis *d, const char *name)
 {
     for (int i = 0; i < d->nfacts; i++)
-        if (differs(&d->facts[i]) && (!name || !strcmp(d->facts[i].name, name)))
+        if (differs(&d->facts[i]) && !strcmp(d->facts[i].name, name))
             return &d->facts[i];
     return NULL;
 }
@@ -175,18 +175,6 @@ static int is_earlier(const struct seen *a, const struct seen *b)
     if (a->at_s >= 0 && b->at_s >= 0 && a->at_s != b->at_s && a->at_s - b->at_s < DAYS_S && b->at_s - a->at_s < DAYS_S)
         return a->at_s < b->at_s;
     return a->order < b->order;
-}
-
-/* The first message of a kind; a wrong call is a cause, too. */
-static int first_of(const struct diag_events *e, enum message_kind kind)
-{
-    int best = -1;
-    for (size_t i = 0; i < message_count(); i++) {
-        const enum message_kind is = message_at(i)->kind == MESSAGE_CALL ? MESSAGE_CAUSE : message_at(i)->kind;
-        if (e->of[i].count && is == kind && (best < 0 || is_earlier(&e->of[i], &e->of[best])))
-            best = (int)i;
-    }
-    return best;
 }
 
 static int index_of(const char *id)
@@ -233,12 +221,18 @@ static int replaced_by(const struct diag_events *e, int i)
     return i;
 }
 
+/* The first cause or wrong call, else state that NCCL does not expect, else echo, and what explains it; -1. */
 static int find_cause(const struct diag_events *e)
 {
-    static const enum message_kind kinds[] = {MESSAGE_CAUSE, MESSAGE_INTERNAL, MESSAGE_ECHO};
+    static const int ranks[] = {[MESSAGE_CAUSE] = 0, [MESSAGE_CALL] = 0, [MESSAGE_INTERNAL] = 1, [MESSAGE_ECHO] = 2};
     int best = -1;
-    for (size_t k = 0; k < 3 && best < 0; k++)
-        best = first_of(e, kinds[k]);
+    for (size_t i = 0; i < message_count(); i++) {
+        if (!e->of[i].count || message_at(i)->kind == MESSAGE_NOTE)
+            continue;
+        int more = best < 0 ? 1 : ranks[message_at((size_t)best)->kind] - ranks[message_at(i)->kind];
+        if (more > 0 || (!more && is_earlier(&e->of[i], &e->of[best])))
+            best = (int)i;
+    }
     return replaced_by(e, best);
 }
 
@@ -252,11 +246,6 @@ static int is_release_before(const char *version, long minor)
     return major && *end == '.' && (major < 2 || (major == 2 && strtol(end + 1, NULL, 10) < minor));
 }
 
-static int is_roce(const struct diagnosis *d)
-{
-    return d->nccl.roce > 0;
-}
-
 static void add_gid(const struct diagnosis *d, const struct seen *s, char *why)
 {
     const struct diag_variable *gid = diag_find_variable(d, "NCCL_IB_GID_INDEX");
@@ -264,12 +253,12 @@ static void add_gid(const struct diagnosis *d, const struct seen *s, char *why)
     const struct diag_fact *f = find_difference(d, "NCCL_IB_GID_INDEX");
     if (f)
         diag_say(why, " Ranks set different NCCL_IB_GID_INDEX: %s and %s.", f->value, f->other);
-    else if (is_roce(d) && !gid && is_release_before(d->nccl.version, 21))
+    else if (d->nccl.roce && !gid && is_release_before(d->nccl.version, 21))
         diag_say(why,
                  " The HCAs are RoCE, NCCL_IB_GID_INDEX is not set, and NCCL %s then takes index 0, which seldom is "
                  "the routed RoCE v2 address.",
                  d->nccl.version);
-    else if (is_roce(d) && gid)
+    else if (d->nccl.roce && gid)
         diag_say(why,
                  " The HCAs are RoCE and NCCL_IB_GID_INDEX is %s: check that it is the routed address on every node.",
                  gid->value);
@@ -359,28 +348,20 @@ static const struct {
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
 
-static void copy_word(char *to, size_t size, const char *text, const char *mark)
-{
-    const char *p = strstr(text, mark);
-    *to = 0;
-    if (p)
-        snprintf(to, size, "%.*s", (int)strcspn(p + strlen(mark), " ,)\"<"), p + strlen(mark));
-}
-
 static void say_where(const struct seen *s, char *to)
 {
     static const struct {
         const char *mark, *name;
-    } words[] = {{" hca ", "HCA"},       {"on dev ", "HCA"},     {"NET/IB : mlx", "HCA mlx"},
-                 {"from peer ", "peer"}, {"onnect to ", "peer"}, {"by remote peer ", "peer"},
-                 {"(PCI:", "GPU at"},    {"localGid ", "GID"}};
-    char text[2 * DIAG_NAME], word[64];
+    } words[] = {{" hca ", "HCA "},       {"on dev ", "HCA "},     {"NET/IB : mlx", "HCA mlx"},
+                 {"from peer ", "peer "}, {"onnect to ", "peer "}, {"by remote peer ", "peer "},
+                 {"(PCI:", "GPU at "},    {"localGid ", "GID "}};
+    char text[2 * DIAG_NAME];
     diag_say(to, "%s", diag_origin_text(&s->who, text));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        copy_word(word, sizeof word, s->text, words[i].mark);
-        if (*word)
-            diag_say(to, "%s%s%s%s", *to ? ", " : "", words[i].name,
-                     words[i].name[strlen(words[i].name) - 1] == 'x' ? "" : " ", word);
+        const char *at = strstr(s->text, words[i].mark), *word = at ? at + strlen(words[i].mark) : "";
+        int n = (int)strcspn(word, " ,)\"<");
+        if (n)
+            diag_say(to, "%s%s%.*s", *to ? ", " : "", words[i].name, n < 64 ? n : 64, word);
     }
     if (!*to)
         diag_say(to, "the log does not name the rank");
@@ -481,7 +462,7 @@ static void say_failure(const struct judge *j, int cause, struct diag_failure *f
         f->remedy =
             "nvidia-peermem is loaded. A GeForce card has no GPUDirect RDMA: NCCL_NET_GDR_LEVEL=LOC does "
             "without. Otherwise load it anew after the HCA's driver (OFED), or build the GPU's driver after it.";
-    if (j->d->nccl.infiniband && !is_roce(j->d) && !strcmp(m->id, "ib-retry")) {
+    if (j->d->nccl.infiniband && !j->d->nccl.roce && !strcmp(m->id, "ib-retry")) {
         causes = "a link that is down or flaps, a bad cable, HCAs of separate InfiniBand fabrics, a peer that died";
         f->check = "ibstat on both nodes; ibqueryerrors; ib_write_bw between the two HCAs named; the peer's log";
         f->remedy =
@@ -601,12 +582,11 @@ void diag_judge_failure(struct judge *j)
 
 static void add_message(struct judge *j, const struct message *m, const struct seen *s, double weight)
 {
-    struct diag_hit h;
+    struct diag_finding f = {m->id, confidence_of(m, s), m->remedy, m->check};
     char text[2 * DIAG_NAME];
     diag_origin_text(&s->who, text);
-    diag_hit(&h, weight, s->place, "%s%s%s%s", m->means, *text ? " (" : "", text, *text ? ")" : "");
-    const struct diag_rule rule = {m->id, NULL, confidence_of(m, s), m->remedy, m->check};
-    diag_add_finding(j->r, &rule, &h);
+    diag_hit(&f, weight, s->place, "%s%s%s%s", m->means, *text ? " (" : "", text, *text ? ")" : "");
+    diag_add_finding(j->r, &f);
 }
 
 void diag_add_messages(struct judge *j)
@@ -622,13 +602,12 @@ void diag_add_messages(struct judge *j)
             add_message(j, m, &e->of[i], is_cause ? 0.95 : weights[m->kind] * 0.6);
     }
     for (int i = 0; i < j->d->nfacts; i++) {
-        const struct diag_fact *f = &j->d->facts[i];
-        static const struct diag_rule rule = {"ranks-differ", NULL, DIAG_MEASURED,
-                                              "give all ranks the same settings, unless the nodes differ on purpose",
-                                              "grep 'set by environment' of all ranks"};
-        struct diag_hit h;
-        if (differs(f) && strcmp(f->name, "NCCL version") != 0 && /* which a rule tells of */
-            diag_hit(&h, 0.3, f->place, "ranks differ in %s", difference_text(j->d->arena, f)))
-            diag_add_finding(j->r, &rule, &h);
+        const struct diag_fact *x = &j->d->facts[i];
+        struct diag_finding f = {.id = "ranks-differ",
+                                 .advice = "give all ranks the same settings, unless the nodes differ on purpose",
+                                 .command = "grep 'set by environment' of all ranks"};
+        if (differs(x) && strcmp(x->name, "NCCL version") != 0 && /* which a rule tells of */
+            diag_hit(&f, 0.3, x->place, "ranks differ in %s", difference_text(j->d->arena, x)))
+            diag_add_finding(j->r, &f);
     }
 }

@@ -6,150 +6,316 @@
 #include "advise/diagnose/rules.h"
 #include "core/units.h"
 
-/* ---- flight recorder --------------------------------------------------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------------------------------------------------- */
 
-/* PyTorch's flight recorder: dumps of several ranks held against one another, by process group. */
+/* Where ranks stand, by PyTorch's watchdog or by its flight recorder's dumps: held against one another, by process
+ * group. */
 
-#define MOST_DUMPS 8192 /* ranks times groups */
+#define DUMP_GROUPS 64 /* process groups of a dump */
 
-void diag_recorder_add(struct diagnosis *d, const struct diag_dump *dump)
+int diag_note_entry(struct diagnosis *d, const char *group, const char *op, const char *state, double sequence)
 {
-    struct diag_recorder *f = &d->recorder;
-    if (f->n == MOST_DUMPS)
-        return;
-    ARENA_ADD(d->arena, f->dumps, f->n) = *dump;
+    struct diag_stands *w = &d->dumps;
+    const long seq = sequence >= 0 && sequence < 1e15 ? (long)sequence : -1;
+    const int is_over = !strcmp(state, "completed");
+    int i = d->first_stand;
+    if (!*state || seq < 0)
+        return 0;
+    while (i < w->n && strncmp(w->of[i].group, group, sizeof w->of->group - 1) != 0)
+        i++;
+    if (i == d->first_stand + DUMP_GROUPS || i == DIAG_RANKS)
+        return 1;
+    if (i == w->n) {
+        ARENA_ADD(d->arena, w->of, w->n) =
+            (struct diag_stand){.global = -1, .member = -1, .is_over = 1, .seq = -1, .elements = -1, .waited_ms = -1};
+        snprintf(w->of[i].group, sizeof w->of->group, "%s", group);
+        diag_place(w->of[i].place, d->in->path, 1);
+    }
+    struct diag_stand *t = &w->of[i];
+    if (is_over ? t->is_over && seq > t->seq : t->is_over || seq < t->seq) {
+        t->is_over = is_over;
+        t->seq = seq;
+        snprintf(t->op, sizeof t->op, "%s", op);
+    }
+    return 1;
 }
 
-/* Of a process group: how far its ranks came. */
-struct progress {
-    const char *group;
-    int ranks, open;            /* dumps; those with a collective that is not complete */
-    long low, high;             /* the last collective that a rank called */
-    const struct diag_dump *at; /* an open one of the furthest, or of the lowest */
-    const struct diag_dump *behind;
-    const struct diag_dump *other; /* calls something else under the number of `at` */
-    int nbehind, nothers;
+void diag_end_dump(struct diagnosis *d, int rank)
+{
+    static const char digits[] = "0123456789";
+    const char *slash = strrchr(d->in->path, '/'), *p = slash ? slash + 1 : d->in->path;
+    rank = rank >= 0 ? rank : diag_rank_of_name(p);
+    p += strcspn(p, digits);
+    if (rank < 0 && *p && p[strspn(p, digits)] == '.')
+        rank = (int)strtol(p, NULL, 10) % DIAG_RANKS;
+    for (int i = d->first_stand; i < d->dumps.n; i++)
+        d->dumps.of[i].global = rank;
+}
+
+/* A process group whose ranks wait. */
+struct waiting {
+    const struct diag_stand *low, *high, *named; /* the first at each end; named: the first whose collective is known */
+    int ranks, open, nlow;                       /* open: whose last collective is not complete; nlow: at the lowest */
+    int nothers;                                 /* in other collectives than `named` at its number */
+    int absent, elsewhere, size; /* that do not stand here; of these, in another group; size 0: unknown */
+    char list[96];               /* of the absent ones, without those elsewhere where there are others */
 };
 
-static long last_of(const struct diag_dump *x)
+static int is_default(const struct diag_stand *t)
 {
-    return x->open_seq >= 0 ? x->open_seq : x->last_seq;
+    return !*t->group || !strcmp(t->group, "0") || !strncmp(t->name, "default", 7);
 }
 
-static struct progress progress_of(const struct diag_recorder *f, const char *group)
+/* Groups that are not named are told apart by nothing. */
+static int is_group(const struct diag_stand *t, const struct diag_stand *of)
 {
-    struct progress p = {.group = group, .low = -1, .high = -1};
-    for (int i = 0; i < f->n; i++) {
-        const struct diag_dump *x = &f->dumps[i];
-        if (strcmp(x->group, group) != 0)
+    return !strcmp(t->group, of->group);
+}
+
+static int is_first_of_group(const struct diag_stands *w, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (is_group(&w->of[k], &w->of[i]))
+            return 0;
+    return 1;
+}
+
+static int rank_of(const struct diag_stand *t)
+{
+    return t->global >= 0 && (is_default(t) || t->member < 0) ? t->global : t->member;
+}
+
+/* The global rank of a member, by two that are known and the distance between them; -1. */
+static int global_of(const struct diag_stands *w, const struct diag_stand *of, int member)
+{
+    const struct diag_stand *a = NULL, *b = NULL;
+    for (int i = 0; i < w->n; i++)
+        if (is_group(&w->of[i], of) && w->of[i].global >= 0 && w->of[i].member >= 0) {
+            a = a ? a : &w->of[i];
+            b = w->of[i].member != a->member ? &w->of[i] : b;
+        }
+    int members = b ? b->member - a->member : 0, ranks = b ? b->global - a->global : 0;
+    return members && ranks % members == 0 ? a->global + (member - a->member) * (ranks / members) : -1;
+}
+
+static const char *name_member(const struct judge *j, const struct diag_stand *of, int member, int global)
+{
+    if (is_default(of) || global < 0)
+        return arena_printf(j->d->arena, is_default(of) ? "rank %d" : "rank %d of the group", member);
+    return arena_printf(j->d->arena, "rank %d (rank %d of the group)", global, member);
+}
+
+/* The rank, or the place in a file that names none. */
+static const char *name_rank(const struct judge *j, const struct diag_stand *t)
+{
+    if (t->member < 0)
+        return t->global < 0 ? t->place : arena_printf(j->d->arena, "rank %d", t->global);
+    return name_member(j, t, rank_of(t), t->global);
+}
+
+static const char *name_stand(const struct judge *j, const struct diag_stand *t)
+{
+    return arena_printf(j->d->arena, "%s %s %s number %ld", name_rank(j, t), t->is_over ? "has ended" : "stands in",
+                        *t->op ? t->op : "a collective", t->seq);
+}
+
+static int has_stand(const struct diag_stands *w, int global)
+{
+    for (int i = 0; i < w->n; i++)
+        if (global >= 0 && w->of[i].global == global)
+            return 1;
+    return 0;
+}
+
+/* List who is not there below the highest rank of the group; those that wait in another one only without others. */
+static void list_absent(const struct judge *j, const struct diag_stands *w, const unsigned char *seen, int from,
+                        struct waiting *g)
+{
+    const int is_global = is_default(g->low) || w == &j->d->dumps;
+    char first[2][sizeof g->list] = {"", ""};
+    int n[2] = {0, 0};
+    for (int r = from; r < g->size && r < DIAG_RANKS; r++) {
+        if (seen[r / 8] & 1u << r % 8)
             continue;
-        long last = last_of(x);
-        p.ranks++;
-        p.open += x->open_seq >= 0;
-        p.low = p.low < 0 || last < p.low ? last : p.low;
-        p.high = last > p.high ? last : p.high;
-        if (x->open_seq >= 0 && (!p.at || x->open_seq > p.at->open_seq))
-            p.at = x;
+        int global = is_global ? r : global_of(w, g->low, r), waits = has_stand(w, global);
+        size_t used = strlen(first[waits]);
+        if (++n[waits] <= 8)
+            snprintf(first[waits] + used, sizeof g->list - used, "%s%s", used ? ", " : "",
+                     is_global ? arena_printf(j->d->arena, "%s%d", used ? "" : "rank ", r)
+                               : name_member(j, g->low, r, global));
     }
-    int same = 0;
-    for (int i = 0; i < f->n; i++) {
-        const struct diag_dump *x = &f->dumps[i];
-        if (strcmp(x->group, group) != 0)
+    g->absent = n[0] + n[1];
+    g->elsewhere = n[1];
+    snprintf(g->list, sizeof g->list, "%s", first[!n[0]]);
+}
+
+/* Look at the group of a stand. Of a rank that timed out the first counts, further ones are of a restart; one with a
+ * dump is absent nowhere. */
+static struct waiting judge_group(const struct judge *j, const struct diag_stands *w, const struct diag_stand *of)
+{
+    const int is_dump = w == &j->d->dumps;
+    unsigned char seen[DIAG_RANKS / 8] = {0};
+    struct waiting g = {0};
+    const struct diag_stand *other = NULL;
+    int lowest = DIAG_RANKS, is_part = 0;
+    for (int i = 0; i < w->n; i++) {
+        const struct diag_stand *t = &w->of[i];
+        const int r = rank_of(t), is_known = r >= 0 && r < DIAG_RANKS;
+        if (*of->name && !strcmp(t->name, of->name) && r >= g.size)
+            g.size = r + 1; /* groups of a name are alike */
+        if (!is_group(t, of) ? !is_dump : is_known && !is_dump && seen[r / 8] & 1u << r % 8)
             continue;
-        if (last_of(x) < p.high) {
-            p.nbehind++;
-            p.behind = p.behind && last_of(p.behind) <= last_of(x) ? p.behind : x;
-        } else if (p.at && x->open_seq == p.at->open_seq && strcmp(x->open_name, p.at->open_name) != 0) {
-            p.nothers++;
-            p.other = x;
-        } else {
-            same++;
+        if (is_known) {
+            seen[r / 8] |= (unsigned char)(1u << r % 8);
+            g.size = r >= g.size ? r + 1 : g.size;
+            lowest = r < lowest ? r : lowest;
+        }
+        if (!is_group(t, of))
+            continue;
+        is_part |= !*t->group && t->global >= 0 && t->member >= 0 && t->global != t->member;
+        g.ranks++;
+        g.open += !t->is_over;
+        if (!g.low || t->seq < g.low->seq) {
+            g.low = t;
+            g.nlow = 0;
+        }
+        g.high = !g.high || t->seq > g.high->seq ? t : g.high;
+        g.nlow += t->seq == g.low->seq;
+        g.named = !g.named && *t->op ? t : g.named;
+        if (*t->op && t->seq == g.named->seq && strcmp(t->op, g.named->op) != 0) {
+            other = other ? other : t;
+            g.nothers++;
         }
     }
-    /* The fewer are the others. */
-    if (p.other && p.nothers > same) {
-        const struct diag_dump *x = p.at;
-        p.at = p.other;
-        p.other = x;
-        p.nothers = same;
+    if (other && g.low->seq == g.high->seq) {
+        const int are_most = 2 * g.nothers > g.ranks;
+        g.low = are_most ? g.named : other;
+        g.high = are_most ? other : g.named;
+        g.nlow = are_most ? g.ranks - g.nothers : g.nothers;
     }
-    return p;
+    list_absent(j, w, seen, is_part ? lowest : 0, &g);
+    return g;
 }
 
-/* The group that says most: ranks that differ before ranks that wait alike. */
-static struct progress find_worst(const struct diag_recorder *f)
+static int is_split(const struct waiting *g)
 {
-    struct progress worst = {0};
-    for (int i = 0; i < f->n; i++) {
-        int seen = 0;
-        for (int k = 0; k < i && !seen; k++)
-            seen = !strcmp(f->dumps[k].group, f->dumps[i].group);
-        if (seen)
+    return g->nothers || g->low->seq != g->high->seq;
+}
+
+/* Ranks that differ, then a rank that is in no collective at all, then the number of ranks; 0: none waits. */
+static long worth(const struct waiting *g)
+{
+    int few = g->absent && g->absent < g->ranks;
+    return !g->open ? 0 : g->ranks + DIAG_RANKS * (is_split(g) ? 3L : few && g->elsewhere < g->absent ? 2L : 0);
+}
+
+static const char *name_group(const struct judge *j, const struct diag_stand *t)
+{
+    return *t->name ? t->name : arena_printf(j->d->arena, "process group %s", t->group);
+}
+
+/* Who of a group is behind, or calls something else. */
+static const char *say_guilty(const struct judge *j, const struct waiting *g, int is_dump)
+{
+    const long calls = g->high->seq - g->low->seq;
+    if (!is_dump && 2 * g->nlow >= g->ranks)
+        return "they do not make the same calls, or one is behind";
+    if (!calls)
+        return arena_printf(j->d->arena, "look at %s first", name_rank(j, g->low));
+    return arena_printf(j->d->arena, "%s%s %ld call%s behind the others: look there first", name_rank(j, g->low),
+                        g->nlow > 1 ? " and others are" : " is", calls, calls > 1 ? "s" : "");
+}
+
+/* The other groups whose ranks wait, the first three by name. */
+static void say_others(const struct judge *j, const struct diag_stands *w, const struct diag_stand *worst,
+                       char to[DIAG_SENTENCE])
+{
+    int n = 0;
+    for (int i = 0; i < w->n; i++) {
+        const struct diag_stand *t = NULL;
+        int ranks = 0;
+        if (is_group(&w->of[i], worst) || !is_first_of_group(w, i))
             continue;
-        struct progress p = progress_of(f, f->dumps[i].group);
-        int value = p.open ? 1 + 2 * (p.nbehind || p.nothers) : 0;
-        int most = worst.open ? 1 + 2 * (worst.nbehind || worst.nothers) : 0;
-        if (value > most || (value == most && p.ranks > worst.ranks))
-            worst = p;
+        for (int k = i; k < w->n; k++)
+            if (is_group(&w->of[k], &w->of[i]) && !w->of[k].is_over) {
+                t = &w->of[k];
+                ranks++;
+            }
+        if (!ranks || ++n > 3)
+            continue;
+        diag_say(to, "%s%s in %s", n > 1 ? ", " : "; also waiting: ",
+                 ranks > 1 ? arena_printf(j->d->arena, "%d ranks", ranks) : name_rank(j, t),
+                 *t->group ? name_group(j, t) : "a group that is not named");
     }
-    return worst;
+    if (n > 3)
+        diag_say(to, " and %d more groups", n - 3);
 }
 
-/* "rank 3", or the file of a dump that names no rank. */
-static const char *name_rank(const struct judge *j, const struct diag_dump *x)
+/* Timeouts whose group's line was lost join the one group that stands at their number. */
+static void join_groups(struct diag_stands *w)
 {
-    return x->rank >= 0 ? arena_printf(j->d->arena, "rank %d", x->rank) : j->r->files[x->file].name;
-}
-
-/* Ranks below the highest without a dump. */
-static const char *missing_dumps(const struct judge *j, const char *group)
-{
-    const struct diag_recorder *f = &j->d->recorder;
-    const char *list = "";
-    int highest = -1, n = 0;
-    for (int i = 0; i < f->n; i++)
-        highest = !strcmp(f->dumps[i].group, group) && f->dumps[i].rank > highest ? f->dumps[i].rank : highest;
-    for (int r = 0; r < highest && r < DIAG_RANKS && n <= 8; r++) {
-        int there = 0;
-        for (int i = 0; i < f->n && !there; i++)
-            there = f->dumps[i].rank == r;
-        if (!there && ++n <= 8)
-            list = arena_printf(j->d->arena, "%s%s%d", list, *list ? ", " : "", r);
+    for (int i = 0; i < w->n; i++) {
+        const struct diag_stand *of = NULL;
+        int groups = 0;
+        for (int k = 0; !*w->of[i].group && k < w->n; k++)
+            if (*w->of[k].group && w->of[k].seq == w->of[i].seq && (!of || !is_group(of, &w->of[k]))) {
+                of = &w->of[k];
+                groups++;
+            }
+        if (groups == 1) {
+            memcpy(w->of[i].group, of->group, sizeof of->group);
+            memcpy(w->of[i].name, of->name, sizeof of->name);
+        }
     }
-    return n ? arena_printf(j->d->arena, "; there is no dump of rank%s %s%s", n > 1 ? "s" : "", list,
-                            n > 8 ? "..." : "")
-             : "";
 }
 
-static int find_by_recorder(const struct judge *j, struct diag_hit *h)
+static int find_by_stands(const struct judge *j, struct diag_stands *w, struct diag_finding *f)
 {
-    struct progress p = find_worst(&j->d->recorder);
-    char *place = arena_alloc(j->d->arena, DIAG_PLACE);
-    if (!p.open || !p.at)
+    const int is_dump = w == &j->d->dumps;
+    const char *by = is_dump ? "by the flight recorder " : "";
+    char waited[UNIT_TEXT], where[96] = "", what[DIAG_SENTENCE] = "", end[DIAG_SENTENCE] = "";
+    struct waiting g = {0};
+    join_groups(w);
+    for (int i = 0; i < w->n; i++)
+        if (is_first_of_group(w, i)) {
+            struct waiting other = judge_group(j, w, &w->of[i]);
+            g = worth(&other) > worth(&g) ? other : g;
+        }
+    if (!worth(&g))
         return 0;
-    const char *missing = missing_dumps(j, p.group);
-    const struct diag_dump *guilty = p.behind ? p.behind : p.other ? p.other : p.at;
-    diag_place(place, j->r->files[guilty->file].name, 1);
-    if (p.behind && p.behind->open_seq >= 0)
-        return diag_hit(h, 1, place,
-                        "a hang: by the flight recorder %d of %d ranks stand in %s number %ld, and others have come to "
-                        "number %ld: look at %s first%s",
-                        p.nbehind, p.ranks, p.behind->open_name, p.behind->open_seq, p.high, name_rank(j, p.behind),
-                        missing);
-    if (p.behind)
-        return diag_hit(
-            h, 1, place,
-            "a hang: by the flight recorder %s never came to %s number %ld, in which others wait: its last is "
-            "number %ld (%d of %d ranks are behind)%s",
-            name_rank(j, p.behind), p.at->open_name, p.at->open_seq, last_of(p.behind), p.nbehind, p.ranks, missing);
-    if (p.other)
-        return diag_hit(h, 1, place,
-                        "a hang: by the flight recorder %s calls %s where others call %s (number %ld, %d of %d ranks "
-                        "differ)%s",
-                        name_rank(j, p.other), p.other->open_name, p.at->open_name, p.at->open_seq, p.nothers, p.ranks,
-                        missing);
-    return diag_hit(h, 1, place, "a hang: by the flight recorder the last collective is %s number %ld, not complete%s",
-                    p.at->open_name, p.at->open_seq, missing);
+    if (!is_default(g.low))
+        snprintf(where, sizeof where, " of %s", name_group(j, g.low));
+    const char *more = g.absent - g.elsewhere > 8 ? " and more" : "";
+    if (is_dump && g.absent)
+        diag_say(end, "; there is no dump of %s%s", g.list, more);
+    else if (g.absent && g.absent < g.ranks) /* where fewer timed out than did not, the log holds some ranks only */
+        diag_say(end, "; %s%s did not time out%s", g.list, more,
+                 g.absent > g.elsewhere ? ": look there first" : " here, but in another group");
+    say_others(j, w, g.low, end);
+    if (is_split(&g))
+        return diag_hit(f, 1, g.low->place, "a hang: %s%d ranks%s %s in different collectives: %s, %s: %s%s", by,
+                        g.ranks, where, is_dump ? "are" : "timed out", name_stand(j, g.low), name_stand(j, g.high),
+                        say_guilty(j, &g, is_dump), end);
+    /* Within one node the data path is peer access alone. */
+    const struct diag_nccl *n = &j->d->nccl;
+    if (n->p2p && !n->ib && !n->socket && g.ranks > 1 && g.ranks == n->ranks)
+        diag_say(end,
+                 "; all ranks arrived, so peer access between the GPUs may be stuck: try NCCL_P2P_DISABLE=1; if that "
+                 "helps, switch ACS and IOMMU off");
+    diag_say(what, "%s", g.named ? g.named->op : "a collective");
+    if (g.low->seq >= 0)
+        diag_say(what, " number %ld", g.low->seq);
+    if (g.named && g.named->elements >= 0)
+        diag_say(what, " of %ld elements", g.named->elements);
+    if (g.named && g.named->waited_ms >= 0)
+        diag_say(what, " after %s", unit_seconds(waited, (double)g.named->waited_ms / 1e3));
+    const int all = !is_dump && *where ? g.ranks + g.absent : g.ranks;
+    return diag_hit(f, 1, g.low->place, "a hang: %s%d%s rank%s%s %s in %s%s", by, g.open,
+                    all > g.open ? arena_printf(j->d->arena, " of %d", all) : "", all == 1 ? "" : "s", where,
+                    !is_dump  ? "timed out"
+                    : all > 1 ? "wait"
+                              : "waits",
+                    what, end);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */
@@ -271,7 +437,7 @@ static const struct diag_stack_group *find_most(const struct diag_stacks *s)
     return most;
 }
 
-static int find_by_stack(const struct judge *j, struct diag_hit *h)
+static int find_by_stack(const struct judge *j, struct diag_finding *f)
 {
     const struct diag_stacks *s = &j->d->stacks;
     const struct diag_stack_group *most = find_most(s), *odd = most ? find_odd(s, most) : NULL;
@@ -279,12 +445,12 @@ static int find_by_stack(const struct judge *j, struct diag_hit *h)
     if (!most)
         return 0;
     if (!odd)
-        return diag_hit(h, 0.9, most->place, "every stack (%d) is at the same: %s", s->n, most->at);
+        return diag_hit(f, 0.9, most->place, "every stack (%d) is at the same: %s", s->n, most->at);
     if (odd->rank >= 0)
         snprintf(who, sizeof who, " (rank %d)", odd->rank);
     else if (odd->pid > 0)
         snprintf(who, sizeof who, " (process %ld)", odd->pid);
-    return diag_hit(h, 0.9, odd->place, "of %d stacks %d are at %s, but %d at %s%s: look there first", s->n,
+    return diag_hit(f, 0.9, odd->place, "of %d stacks %d are at %s, but %d at %s%s: look there first", s->n,
                     most->count, most->at, odd->count, odd->at, who);
 }
 
@@ -294,11 +460,6 @@ static int find_by_stack(const struct judge *j, struct diag_hit *h)
 #define RUN_TIMES   3.0  /* an end without change is this much longer than any before */
 #define STEP_TIMES  10.0 /* no progress for so many steps */
 #define POWER_SPINS 0.5  /* of the limit: a GPU at 100 % below this waits within a kernel */
-
-const char diag_hang_advice[] =
-    "by frequency: one rank died or runs another collective (its log, out of memory), one node cannot be reached "
-    "(wrong HCA, GID or interface, a dark port), a data loader or reward worker waits, peer access between two GPUs is "
-    "broken (PCIe ACS): compare the stacks of all ranks, and the first rank's log that ends";
 
 /* Seconds that all GPUs have stood at 0 or at 100 % to the end of the file; 0: they have not. */
 static double gpus_stand(const struct diag_result *r, int *at, const char **place)
@@ -341,239 +502,7 @@ static double bar_stands(const struct judge *j)
     return b->total && b->done < b->total ? too_long(j, b->last_s - b->at_s) : 0;
 }
 
-/* A process group whose ranks timed out. */
-struct waiting {
-    const struct diag_timeout *low, *high,
-        *named;                  /* the first at each end; named: the first whose collective is known */
-    int ranks, nlow, differ;     /* nlow: at the lowest; differ: other collectives at one number */
-    int absent, elsewhere, size; /* that did not time out; of these, in another group; size 0: unknown */
-    char list[96];               /* of the absent ones, without those elsewhere where there are others */
-};
-
-static int is_default(const struct diag_timeout *t)
-{
-    return !*t->group || !strcmp(t->group, "0") || !strncmp(t->name, "default", 7);
-}
-
-/* Groups that are not named are told apart by nothing. */
-static int is_group(const struct diag_timeout *t, const struct diag_timeout *of)
-{
-    return !strcmp(t->group, of->group);
-}
-
-static int rank_of(const struct diag_timeout *t)
-{
-    return is_default(t) && t->global >= 0 ? t->global : t->member;
-}
-
-/* The global rank of a member, by two that are known and the distance between them; -1. */
-static int global_of(const struct diag_watchdog *w, const struct diag_timeout *of, int member)
-{
-    const struct diag_timeout *a = NULL, *b = NULL;
-    for (int i = 0; i < w->n; i++)
-        if (is_group(&w->of[i], of) && w->of[i].global >= 0 && w->of[i].member >= 0) {
-            a = a ? a : &w->of[i];
-            b = w->of[i].member != a->member ? &w->of[i] : b;
-        }
-    int members = b ? b->member - a->member : 0, ranks = b ? b->global - a->global : 0;
-    return members && ranks % members == 0 ? a->global + (member - a->member) * (ranks / members) : -1;
-}
-
-static const char *name_member(const struct judge *j, const struct diag_timeout *of, int member, int global)
-{
-    if (is_default(of) || global < 0)
-        return arena_printf(j->d->arena, is_default(of) ? "rank %d" : "rank %d of the group", member);
-    return arena_printf(j->d->arena, "rank %d (rank %d of the group)", global, member);
-}
-
-static const char *name_timeout(const struct judge *j, const struct diag_timeout *t)
-{
-    return name_member(j, t, rank_of(t), t->global);
-}
-
-static int has_timed_out(const struct diag_watchdog *w, int global)
-{
-    for (int i = 0; i < w->n; i++)
-        if (global >= 0 && w->of[i].global == global)
-            return 1;
-    return 0;
-}
-
-/* List who did not time out below the highest rank of the group; those that wait in another one only without others. */
-static void list_absent(const struct judge *j, const unsigned char *seen, int from, struct waiting *g)
-{
-    const struct diag_watchdog *w = &j->d->watchdog;
-    char first[2][sizeof g->list] = {"", ""};
-    int n[2] = {0, 0};
-    for (int r = from; r < g->size && r < DIAG_RANKS; r++) {
-        if (seen[r / 8] & 1u << r % 8)
-            continue;
-        int global = is_default(g->low) ? r : global_of(w, g->low, r), waits = has_timed_out(w, global);
-        size_t used = strlen(first[waits]);
-        if (++n[waits] <= 8)
-            snprintf(first[waits] + used, sizeof g->list - used, "%s%s", used ? ", " : "",
-                     is_default(g->low) ? arena_printf(j->d->arena, "%s%d", used ? "" : "rank ", r)
-                                        : name_member(j, g->low, r, global));
-    }
-    g->absent = n[0] + n[1];
-    g->elsewhere = n[1];
-    snprintf(g->list, sizeof g->list, "%s", first[!n[0]]);
-}
-
-/* Look at the group of a timeout; of a rank the first counts, further ones are of a restart. */
-static struct waiting judge_group(const struct judge *j, const struct diag_timeout *of)
-{
-    const struct diag_watchdog *w = &j->d->watchdog;
-    unsigned char seen[DIAG_RANKS / 8] = {0};
-    struct waiting g = {0};
-    int lowest = DIAG_RANKS, is_part = 0;
-    for (int i = 0; i < w->n; i++) {
-        const struct diag_timeout *t = &w->of[i];
-        int r = rank_of(t);
-        if (*of->name && !strcmp(t->name, of->name) && r >= g.size)
-            g.size = r + 1; /* groups of a name are alike */
-        if (!is_group(t, of) || (r >= 0 && r < DIAG_RANKS && seen[r / 8] & 1u << r % 8))
-            continue;
-        if (r >= 0 && r < DIAG_RANKS) {
-            seen[r / 8] |= (unsigned char)(1u << r % 8);
-            g.size = r >= g.size ? r + 1 : g.size;
-            lowest = r < lowest ? r : lowest;
-        }
-        is_part |= !*t->group && t->global >= 0 && t->member >= 0 && t->global != t->member;
-        g.ranks++;
-        if (!g.low || t->seq < g.low->seq) {
-            g.low = t;
-            g.nlow = 0;
-        }
-        g.high = !g.high || t->seq > g.high->seq ? t : g.high;
-        g.nlow += t->seq == g.low->seq;
-        g.named = !g.named && *t->op ? t : g.named;
-        g.differ |= g.named && *t->op && t->seq == g.named->seq && strcmp(t->op, g.named->op) != 0;
-    }
-    list_absent(j, seen, is_part ? lowest : 0, &g);
-    return g;
-}
-
-/* Ranks that differ, then a rank that is in no collective at all, then the number of ranks. */
-static long worth(const struct waiting *g)
-{
-    int few = g->absent && g->absent < g->ranks;
-    return g->ranks + DIAG_RANKS * (g->differ || g->low->seq != g->high->seq ? 3L
-                                    : few && g->elsewhere < g->absent        ? 2L
-                                                                             : 0);
-}
-
-static const char *name_group(const struct judge *j, const struct diag_timeout *t)
-{
-    return *t->name ? t->name : arena_printf(j->d->arena, "process group %s", t->group);
-}
-
-static int say_difference(const struct judge *j, const struct waiting *g, const char *where, const char *named,
-                          struct diag_hit *h)
-{
-    const char *op[2] = {*g->low->op ? g->low->op : "a collective", *g->high->op ? g->high->op : "a collective"};
-    if (g->low->seq == g->high->seq || rank_of(g->low) < 0 || rank_of(g->high) < 0)
-        return diag_hit(h, 1, g->low->place,
-                        "a hang: %d ranks%s timed out in different collectives (sequence numbers %ld to %ld): they do "
-                        "not make the same calls, or one is behind%s",
-                        g->ranks, where, g->low->seq, g->high->seq, named);
-    char end[160] = "they do not make the same calls, or one is behind";
-    if (2 * g->nlow < g->ranks)
-        snprintf(end, sizeof end, "%s%s %ld call%s behind the others: look there first", name_timeout(j, g->low),
-                 g->nlow > 1 ? " and others are" : " is", g->high->seq - g->low->seq,
-                 g->high->seq - g->low->seq > 1 ? "s" : "");
-    return diag_hit(
-        h, 1, g->low->place,
-        "a hang: %d ranks%s timed out in different collectives: %s stands in %s number %ld, %s in %s number "
-        "%ld: %s%s",
-        g->ranks, where, name_timeout(j, g->low), op[0], g->low->seq, name_timeout(j, g->high), op[1], g->high->seq,
-        end, named);
-}
-
-/* The other groups whose ranks wait, the first three by name. */
-static void say_others(const struct judge *j, const struct diag_timeout *worst, char to[DIAG_SENTENCE])
-{
-    const struct diag_watchdog *w = &j->d->watchdog;
-    int n = 0;
-    for (int i = 0; i < w->n; i++) {
-        int k = 0, ranks = 0;
-        while (k < i && !is_group(&w->of[k], &w->of[i]))
-            k++;
-        if (k < i || is_group(&w->of[i], worst) || ++n > 3)
-            continue;
-        for (; k < w->n; k++)
-            ranks += is_group(&w->of[k], &w->of[i]);
-        diag_say(to, "%s%s in %s", n > 1 ? ", " : "; also waiting: ",
-                 ranks > 1
-                     ? arena_printf(j->d->arena, "%d ranks", ranks)
-                     : arena_printf(j->d->arena, "rank %d", w->of[i].global >= 0 ? w->of[i].global : w->of[i].member),
-                 *w->of[i].group ? name_group(j, &w->of[i]) : "a group that is not named");
-    }
-    if (n > 3)
-        diag_say(to, " and %d more groups", n - 3);
-}
-
-/* Timeouts whose group's line was lost join the one group that stands at their number. */
-static void join_groups(struct diag_watchdog *w)
-{
-    for (int i = 0; i < w->n; i++) {
-        const struct diag_timeout *of = NULL;
-        int groups = 0;
-        for (int k = 0; !*w->of[i].group && k < w->n; k++)
-            if (*w->of[k].group && w->of[k].seq == w->of[i].seq && (!of || !is_group(of, &w->of[k]))) {
-                of = &w->of[k];
-                groups++;
-            }
-        if (groups == 1) {
-            memcpy(w->of[i].group, of->group, sizeof of->group);
-            memcpy(w->of[i].name, of->name, sizeof of->name);
-        }
-    }
-}
-
-static int by_watchdog(const struct judge *j, struct diag_hit *h)
-{
-    struct diag_watchdog *w = &j->d->watchdog;
-    char waited[UNIT_TEXT], number[48] = "", elements[48] = "", since[64] = "", where[96] = "",
-                            named[DIAG_SENTENCE] = "";
-    if (!w->n)
-        return 0;
-    join_groups(w);
-    struct waiting g = judge_group(j, &w->of[0]);
-    for (int i = 1; i < w->n; i++) {
-        int k = 0;
-        while (k < i && !is_group(&w->of[k], &w->of[i]))
-            k++;
-        struct waiting other = k == i ? judge_group(j, &w->of[i]) : g;
-        g = worth(&other) > worth(&g) ? other : g;
-    }
-    if (!is_default(g.low))
-        snprintf(where, sizeof where, " of %s", name_group(j, g.low));
-    /* Where fewer timed out than did not, the log holds some ranks only. */
-    if (g.absent && g.absent < g.ranks)
-        diag_say(named, "; %s%s did not time out%s", g.list, g.absent - g.elsewhere > 8 ? " and more" : "",
-                 g.absent > g.elsewhere ? ": look there first" : " here, but in another group");
-    say_others(j, g.low, named);
-    if (g.differ || g.low->seq != g.high->seq)
-        return say_difference(j, &g, where, named, h);
-    /* Within one node the data path is peer access alone. */
-    const struct diag_nccl *n = &j->d->nccl;
-    if (n->p2p && !n->ib && !n->socket && g.ranks > 1 && g.ranks == n->ranks)
-        diag_say(named,
-                 "; all ranks arrived, so peer access between the GPUs may be stuck: try NCCL_P2P_DISABLE=1; if that "
-                 "helps, switch ACS and IOMMU off");
-    if (g.low->seq >= 0)
-        snprintf(number, sizeof number, " number %ld", g.low->seq);
-    if (g.named && g.named->elements >= 0)
-        snprintf(elements, sizeof elements, " of %ld elements", g.named->elements);
-    if (g.named && g.named->waited_ms >= 0)
-        snprintf(since, sizeof since, " after %s", unit_seconds(waited, (double)g.named->waited_ms / 1e3));
-    return diag_hit(h, 1, g.low->place, "a hang: %d%s rank%s%s timed out in %s%s%s%s%s", g.ranks,
-                    *where && g.absent ? arena_printf(j->d->arena, " of %d", g.size) : "", g.ranks == 1 ? "" : "s",
-                    where, g.named ? g.named->op : "a collective", number, elements, since, named);
-}
-
-static int by_gpus(const struct judge *j, struct diag_hit *h)
+static int by_gpus(const struct judge *j, struct diag_finding *f)
 {
     int at = 0;
     const char *place = "";
@@ -584,30 +513,30 @@ static int by_gpus(const struct judge *j, struct diag_hit *h)
     if (stand_s <= STANDS_S || (at && !spin(j->r) && !stuck))
         return 0;
     return diag_hit(
-        h, at || stuck ? 1 : 0.8, place, "%s: all GPUs have stood at %d %% for %s, to the end of the file%s%s",
+        f, at || stuck ? 1 : 0.8, place, "%s: all GPUs have stood at %d %% for %s, to the end of the file%s%s",
         at || stuck ? "a hang" : "a hang, or the job has ended", at, unit_seconds(since, stand_s),
         at ? ", as when kernels of a collective wait for a rank" : "", stuck ? "; no step in the console since" : "");
 }
 
-static int by_console(const struct judge *j, struct diag_hit *h)
+static int by_console(const struct judge *j, struct diag_finding *f)
 {
     const struct diag_progress *b = &j->d->bar;
     double bar_s = bar_stands(j), log_s = too_long(j, j->d->stands_s);
     char since[UNIT_TEXT];
     if (bar_s > 5 * STANDS_S)
-        return diag_hit(h, 0.9, b->place, "a hang: the bar stands at %ld of %ld for %s, to the end of the file",
+        return diag_hit(f, 0.9, b->place, "a hang: the bar stands at %ld of %ld for %s, to the end of the file",
                         b->done, b->total, unit_seconds(since, bar_s));
     if (b->total && !b->done && !j->s)
-        return diag_hit(h, 0.5, b->place, "a hang, or the first step still runs: none of %ld was finished", b->total);
+        return diag_hit(f, 0.5, b->place, "a hang, or the first step still runs: none of %ld was finished", b->total);
     if (log_s > 5 * STANDS_S)
-        return diag_hit(h, 0.3, j->d->stands_place,
+        return diag_hit(f, 0.3, j->d->stands_place,
                         "a hang, or the work after the last step: none was finished in the last %s of the file",
                         unit_seconds(since, log_s));
     return 0;
 }
 
-int diag_hangs(const struct judge *j, struct diag_hit *h)
+int diag_hangs(const struct judge *j, struct diag_finding *f)
 {
-    return diag_hangs_by_ras(j, h) || by_watchdog(j, h) || find_by_recorder(j, h) || find_by_stack(j, h) ||
-           by_gpus(j, h) || by_console(j, h);
+    return diag_hangs_by_ras(j, f) || find_by_stands(j, &j->d->timeouts, f) || find_by_stands(j, &j->d->dumps, f) ||
+           find_by_stack(j, f) || by_gpus(j, f) || by_console(j, f);
 }

@@ -1,8 +1,10 @@
 /* Bytes in, clean lines out; numbers and times within them. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "advise/diagnose/diagnose_internal.h"
 #include "core/json.h"
@@ -182,57 +184,21 @@ char *diag_time_beside(char text[DIAG_TIME], double ms, double other_ms)
 
 /* ---- time of day ------------------------------------------------------------------------------------------------- */
 
-/* Seconds of a day count by the proleptic Gregorian calendar with the year beginning in March; no time zone. */
-static double seconds_of(long year, long month, long day, const char *time_of_day)
-{
-    char *end;
-    double part[3] = {0};
-    for (int i = 0; i < 3; i++) {
-        if (*time_of_day < '0' || *time_of_day > '9')
-            return -1;
-        part[i] = i < 2 ? (double)strtol(time_of_day, &end, 10) : strtod(time_of_day, &end);
-        if (i < 2 && *end != ':')
-            return -1;
-        time_of_day = end + (i < 2);
-    }
-    if (month < 1 || month > 12 || day < 1 || day > 31 || part[0] > 24 || part[1] > 59 || !(part[2] < 62))
-        return -1;
-    year -= month <= 2;
-    long days = 365L * year + year / 4 - year / 100 + year / 400 + (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day;
-    return (double)days * 86400 + part[0] * 3600 + part[1] * 60 + part[2];
-}
-
-/* "Nov 18 10:00:00 2025", as date(1) and nvidia-smi write it. */
-static double written_date(const char *s)
-{
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    for (long m = 0; m < 12; m++)
-        if (!strncmp(s, months + 3 * m, 3) && s[3] == ' ') {
-            char *time, *year;
-            long day = strtol(s + 3, &time, 10);
-            time += *time == ' ';
-            const char *blank = strchr(time, ' ');
-            long y = blank ? strtol(blank, &year, 10) : 0;
-            return blank && year > blank && y > 1900 && y < 10000 ? seconds_of(y, m + 1, day, time) : -1;
-        }
-    return -1;
-}
-
 double diag_timestamp(const char *s)
 {
-    char *end;
-    if (*s >= '0' && *s <= '9' && s[1] >= '0' && s[1] <= '9' && s[2] == ':')
-        return seconds_of(2000, 1, 1, s);
-    if (*s < '0' || *s > '9')
-        return written_date(s);
-    long part[3] = {strtol(s, &end, 10), 0, 0};
-    int n = 1;
-    for (char mark = *end; (mark == '-' || mark == '/') && *end == mark && n < 3; n++)
-        part[n] = end[1] >= '0' && end[1] <= '9' ? strtol(end + 1, &end, 10) : -1;
-    if (n < 2 || part[0] < 0 || part[0] > 9999 || (*end != ' ' && *end != 'T'))
+    /* The last one is of date(1) and nvidia-smi, and the only one that begins with a letter. */
+    static const char *const formats[] = {"%Y-%m-%d %T", "%Y-%m-%dT%T", "%Y/%m/%d %T", "%m-%d %T",
+                                          "%m/%d %T",    "%T",          "%b %d %T %Y"};
+    const size_t n = strspn(s, "0123456789"), last = sizeof formats / sizeof *formats - 1;
+    if (n ? s[n] != '-' && s[n] != '/' && (n != 2 || s[n] != ':') : !isupper((unsigned char)*s))
         return -1;
-    /* Without a year: a leap year, for any day. */
-    return n == 3 ? seconds_of(part[0], part[1], part[2], end + 1) : seconds_of(2000, part[0], part[1], end + 1);
+    for (size_t i = n ? 0 : last; i <= last; i++) {
+        struct tm t = {.tm_year = 100, .tm_mday = 1}; /* without a year: a leap year, for any day */
+        const char *end = strptime(s, formats[i], &t);
+        if (end)
+            return (double)timegm(&t) + (*end == '.' ? strtod(end, NULL) : 0);
+    }
+    return -1;
 }
 
 double diag_clock(const char *line)

@@ -8,7 +8,7 @@ static void put_phase(cJSON *o, const void *phase)
 {
     const struct diag_phase *p = phase;
     json_add_str(o, "name", p->name);
-    json_add_str(o, "kind", diag_kind_name(p->kind));
+    json_add_str(o, "kind", diag_kind_names[p->kind]);
     json_add_str(o, "side", sides[p->side]);
     if (p->guessed)
         cJSON_AddBoolToObject(o, "guessed", 1);
@@ -69,7 +69,7 @@ static void put_finding(cJSON *o, const void *finding)
     json_add_str(o, "id", f->id);
     cJSON_AddNumberToObject(o, "weight", f->weight);
     json_add_str(o, "text", f->text);
-    json_add_str(o, "confidence", diag_confidence_name(f->confidence));
+    json_add_str(o, "confidence", diag_confidence_names[f->confidence]);
     json_add_str(o, "advice", f->advice);
     if (*f->command)
         json_add_str(o, "command", f->command);
@@ -85,7 +85,7 @@ static void put_failure(cJSON *o, const struct diag_failure *f)
     json_add_str(o, "why", f->why);
     json_add_str(o, "do", f->remedy);
     json_add_str(o, "check", f->check);
-    json_add_str(o, "confidence", diag_confidence_name(f->confidence));
+    json_add_str(o, "confidence", diag_confidence_names[f->confidence]);
     cJSON_AddNumberToObject(o, "echoes", (double)f->echoes);
     cJSON *evidence = cJSON_AddArrayToObject(o, "evidence");
     for (int i = 0; i < f->nevidence; i++) {
@@ -116,7 +116,7 @@ cJSON *diagnose_json(const struct diag_result *r)
     const struct diag_source *s = r->primary >= 0 ? &r->sources[r->primary] : NULL;
     cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "format", DIAGNOSE_FORMAT);
-    cJSON_AddStringToObject(doc, "verdict", diag_verdict_name(r->verdict));
+    cJSON_AddStringToObject(doc, "verdict", diag_verdict_names[r->verdict]);
     cJSON *opening = cJSON_AddArrayToObject(doc, "opening");
     for (int i = 0; i < 3; i++)
         json_append_str(opening, r->opening[i]);

@@ -25,28 +25,18 @@
 #define SPACING 0.2360679774997897
 
 struct diag_timeline {
-    unsigned char *points;
     double spacing_us;
-    int64_t base;      /* points[0] stands at base × spacing */
-    int64_t low, high; /* [low, high) was touched, as multiples of the spacing */
-    int empty;
+    int64_t middle, low, high;    /* as multiples of the spacing: the start of the first work; what was touched */
+    unsigned char points[POINTS]; /* around the middle */
 };
 
 struct diag_timeline *diag_timeline_new(void)
 {
     struct diag_timeline *t = calloc(1, sizeof *t);
-    if (!t || !(t->points = calloc((size_t)POINTS, 1)))
+    if (!t)
         abort();
     t->spacing_us = SPACING;
-    t->empty = 1;
     return t;
-}
-
-void diag_timeline_free(struct diag_timeline *t)
-{
-    if (t)
-        free(t->points);
-    free(t);
 }
 
 static int64_t ceil_half(int64_t x)
@@ -54,72 +44,64 @@ static int64_t ceil_half(int64_t x)
     return -(-x >> 1);
 }
 
-/* Keeps the points at even multiples of the spacing, which becomes twice as wide. */
-static void halve(struct diag_timeline *t)
+/* The multiple at which the first of the points stands. */
+static int64_t first_of(const struct diag_timeline *t)
 {
-    int64_t base = ceil_half(t->base), low = ceil_half(t->low), high = ceil_half(t->high), old = t->high - t->base;
-    memset(t->points, 0, (size_t)(low - base));
-    for (int64_t i = low; i < high; i++)
-        t->points[i - base] = t->points[2 * i - t->base];
-    memset(t->points + (high - base), 0, (size_t)(old - (high - base)));
-    t->base = base;
-    t->low = low;
-    t->high = high;
-    t->spacing_us *= 2;
+    return t->middle - POINTS / 2;
 }
 
-/* Moves what was touched so that [low, high) has its place in the middle of the points. */
-static void move(struct diag_timeline *t, int64_t low, int64_t high)
+/* Keeps the points at even multiples of the spacing, which becomes twice as wide; both ways from the middle. */
+static void halve(struct diag_timeline *t)
 {
-    int64_t base = low - (POINTS - (high - low)) / 2, used = t->high - t->low;
-    memmove(t->points + (t->low - base), t->points + (t->low - t->base), (size_t)used);
-    memset(t->points, 0, (size_t)(t->low - base));
-    memset(t->points + (t->high - base), 0, (size_t)(POINTS - (t->high - base)));
-    t->base = base;
+    const int64_t old = first_of(t);
+    t->spacing_us *= 2;
+    t->middle = ceil_half(t->middle);
+    t->low = ceil_half(t->low);
+    t->high = ceil_half(t->high);
+    const int64_t first = first_of(t);
+    for (int64_t i = t->middle; i < t->high; i++)
+        t->points[i - first] = t->points[2 * i - old];
+    for (int64_t i = t->middle - 1; i >= t->low; i--)
+        t->points[i - first] = t->points[2 * i - old];
+    memset(t->points, 0, (size_t)(t->low - first));
+    memset(t->points + (t->high - first), 0, (size_t)(POINTS - (t->high - first)));
 }
 
 void diag_timeline_add(struct diag_timeline *t, double start_us, double duration_us, unsigned bit)
 {
     if (!(duration_us > 0) || !(fabs(start_us) < 1e17) || !(duration_us < 1e12))
         return;
-    for (;;) {
-        int64_t from = (int64_t)ceil(start_us / t->spacing_us);
-        int64_t to = (int64_t)ceil((start_us + duration_us) / t->spacing_us);
+    for (;; halve(t)) {
+        const int64_t from = (int64_t)ceil(start_us / t->spacing_us),
+                      to = (int64_t)ceil((start_us + duration_us) / t->spacing_us);
         if (from == to)
             return;
-        if (t->empty) {
-            t->base = t->low = t->high = from;
-            t->empty = 0;
-        }
-        int64_t low = from < t->low ? from : t->low, high = to > t->high ? to : t->high;
-        /* A quarter of the points stays free, so that moving is rare. */
-        if (high - low > POINTS / 4 * 3) {
-            halve(t);
+        if (t->low == t->high)
+            t->middle = t->low = t->high = from;
+        const int64_t first = first_of(t);
+        if (from < first || to > first + POINTS)
             continue;
-        }
-        if (low < t->base || high > t->base + POINTS)
-            move(t, low, high);
-        t->low = low;
-        t->high = high;
-        for (int64_t i = from - t->base; i < to - t->base; i++)
-            t->points[i] |= (unsigned char)bit;
+        t->low = from < t->low ? from : t->low;
+        t->high = to > t->high ? to : t->high;
+        for (int64_t i = from; i < to; i++)
+            t->points[i - first] |= (unsigned char)bit;
         return;
     }
 }
 
 double diag_timeline_us(const struct diag_timeline *t, unsigned mask, unsigned bits)
 {
+    const int64_t first = first_of(t);
     int64_t n = 0;
-    for (int64_t i = t->low - t->base; i < t->high - t->base; i++)
-        n += (t->points[i] & mask) == bits;
+    for (int64_t i = t->low; i < t->high; i++)
+        n += (t->points[i - first] & mask) == bits;
     return (double)n * t->spacing_us;
 }
 
 /* ---- traces ------------------------------------------------------------------------------------------------------ */
 
 enum { COMM = 1, COMPUTE = 2, COPY = 4 };
-#define TEXT   256 /* of strings that matter; the rest is cut */
-#define GROUPS 64  /* process groups of a rank */
+#define TEXT 256 /* of strings that matter; the rest is cut */
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
@@ -212,13 +194,13 @@ struct event {
 
 struct trace {
     struct diagnosis *d;
+    struct scanner scanner;
+    struct event event; /* that is being read */
     struct diag_timeline *timeline;
     char device[32]; /* "pid" of the GPU that counts */
     long kernels, steps;
-    /* The flight recorder's entries, by process group, and the rank that the dump names. */
-    long entries;
-    struct diag_dump dumps[GROUPS];
-    int ndumps, rank;
+    long entries;                      /* of the flight recorder */
+    int rank;                          /* that its dump names, -1 */
     struct diag_traced shapes[SHAPES]; /* NCCL's kernels by call */
     int nshapes;
 };
@@ -256,79 +238,11 @@ static void take_field(struct event *ev, const char *key, enum token t, const ch
     }
 }
 
-/* ["0", "default_pg"]: the first is the group's name. Returns a closing bracket, END or BROKEN. */
-static enum token read_group(struct scanner *s, struct event *ev)
-{
-    enum token t = next(s);
-    if (t == STRING)
-        snprintf(ev->group, sizeof ev->group, "%.23s", s->text);
-    while (t == STRING || t == ATOM || t == COMMA)
-        t = next(s);
-    return t == CLOSE_ARRAY || t == END ? t : BROKEN;
-}
-
-/* The members of an object of the array, and of the "args" within it, its '{' already read. */
-static enum token read_members(struct scanner *s, struct event *ev, int depth)
-{
-    for (enum token t = next(s); t != CLOSE_OBJECT; t = next(s)) {
-        char key[24];
-        if (t == COMMA)
-            continue;
-        if (t != STRING)
-            return t == END ? END : BROKEN;
-        snprintf(key, sizeof key, "%.23s", s->text);
-        if ((t = next(s)) != COLON)
-            return t == END ? END : BROKEN;
-        t = next(s);
-        if (t == STRING || t == ATOM)
-            take_field(ev, key, t, s->text);
-        if (t == OBJECT && !depth && !strcmp(key, "args")) {
-            if ((t = read_members(s, ev, 1)) <= BROKEN)
-                return t;
-            continue;
-        }
-        if (t == ARRAY && !strcmp(key, "process_group") && (t = read_group(s, ev)) <= BROKEN)
-            return t;
-        if ((t == OBJECT || t == ARRAY || t == COLON || t == COMMA) && (t = skip_value(s, t)) <= BROKEN)
-            return t;
-    }
-    return CLOSE_OBJECT;
-}
-
-static enum token read_event(struct scanner *s, struct event *ev)
-{
-    memset(ev, 0, sizeof *ev);
-    ev->duration_us = ev->sequence = -1;
-    return read_members(s, ev, 0);
-}
-
 /* Kernels of NCCL and RCCL: ncclDevKernel_..., ncclKernel_..., ncclSymkDevKernel_..., rcclGenericKernel. */
 static int is_nccl(const char *name)
 {
     return !strncmp(name, "nccl", 4) || strstr(name, "ncclDevKernel") || strstr(name, "ncclKernel") ||
            !strncmp(name, "rccl", 4) || !strncmp(name, "msccl", 5);
-}
-
-static void take_entry(struct trace *t, const struct event *ev)
-{
-    const long seq = (long)ev->sequence;
-    int i = 0;
-    t->entries++;
-    while (i < t->ndumps && strcmp(t->dumps[i].group, ev->group) != 0)
-        i++;
-    if (i == GROUPS)
-        return;
-    struct diag_dump *x = &t->dumps[i];
-    if (i == t->ndumps) {
-        t->ndumps++;
-        *x = (struct diag_dump){.open_seq = -1, .last_seq = -1};
-        memcpy(x->group, ev->group, sizeof x->group);
-    }
-    x->last_seq = seq > x->last_seq ? seq : x->last_seq;
-    if (strcmp(ev->state, "completed") != 0 && (x->open_seq < 0 || seq < x->open_seq)) {
-        x->open_seq = seq;
-        snprintf(x->open_name, sizeof x->open_name, "%.47s", ev->name);
-    }
 }
 
 /* A kernel of NCCL among all ranks whose size the trace tells. */
@@ -364,8 +278,7 @@ static void take_call(struct trace *t, const struct event *ev)
 
 static void take_event(struct trace *t, const struct event *ev)
 {
-    if (*ev->state && ev->sequence >= 0 && ev->sequence < 1e15)
-        take_entry(t, ev);
+    t->entries += diag_note_entry(t->d, ev->group, ev->name, ev->state, ev->sequence);
     int kernel = !strcmp(ev->category, "kernel"), copy = !strncmp(ev->category, "gpu_mem", 7);
     if (strcmp(ev->ph, "X") != 0 || ev->duration_us < 0)
         return;
@@ -385,50 +298,72 @@ static void take_event(struct trace *t, const struct event *ev)
     diag_timeline_add(t->timeline, ev->start_us, ev->duration_us, copy ? COPY : is_nccl(ev->name) ? COMM : COMPUTE);
 }
 
-/* The array of events, its '[' already read. */
-static enum token read_events(struct scanner *s, struct trace *t)
+/* Objects and arrays that matter, by where they stand. */
+enum role { NOTHING, DOCUMENT, EVENTS, EVENT, ARGUMENTS, GROUP };
+
+static enum role role_within(enum role in, enum token token, const char *key)
 {
-    struct event ev;
-    for (;;) {
-        enum token k = next(s);
-        if (k == CLOSE_ARRAY || k == END)
-            return k;
-        if (k == COMMA)
-            continue;
-        if (k != OBJECT)
-            return BROKEN;
-        k = read_event(s, &ev);
-        if (k != CLOSE_OBJECT)
-            return k;
-        take_event(t, &ev);
-    }
+    static const struct {
+        enum role in;
+        enum token token;
+        const char *key;
+        enum role is;
+    } roles[] = {
+        {DOCUMENT, ARRAY, "traceEvents", EVENTS}, {DOCUMENT, ARRAY, "entries", EVENTS},   {EVENTS, OBJECT, "", EVENT},
+        {EVENT, OBJECT, "args", ARGUMENTS},       {EVENT, ARRAY, "process_group", GROUP},
+    };
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (roles[i].in == in && roles[i].token == token && !strcmp(roles[i].key, key))
+            return roles[i].is;
+    return NOTHING;
 }
 
-/* The outermost value: an object with "traceEvents", or the array itself. */
-static enum token read_document(struct scanner *s, struct trace *t)
+/* A string or number; of a group, ["0", "default_pg"], the first is its name. */
+static void take_scalar(struct trace *t, enum role in, const char *key, enum token token)
 {
-    enum token k = next(s);
-    if (k == ARRAY)
-        return read_events(s, t);
-    if (k != OBJECT)
-        return k == END ? END : BROKEN;
-    for (k = next(s); k != CLOSE_OBJECT; k = next(s)) {
+    double number;
+    const char *text = t->scanner.text;
+    if (in == EVENT || in == ARGUMENTS)
+        take_field(&t->event, key, token, text);
+    else if (in == GROUP && token == STRING && !*t->event.group)
+        snprintf(t->event.group, sizeof t->event.group, "%.23s", text);
+    else if (in == DOCUMENT && !strcmp(key, "rank") && diag_number(text, &number) && number >= 0 && number < DIAG_RANKS)
+        t->rank = (int)number;
+}
+
+/* The members of an object or array, its bracket already read. Returns `close`, END or BROKEN. */
+static enum token read_members(struct trace *t, enum role in, enum token close)
+{
+    struct scanner *s = &t->scanner;
+    char key[24] = "";
+    for (enum token k = next(s); k != close; k = next(s)) {
+        enum role inner = NOTHING;
         if (k == COMMA)
             continue;
-        if (k != STRING)
+        if (close == CLOSE_OBJECT) {
+            if (k != STRING)
+                return k == END ? END : BROKEN;
+            snprintf(key, sizeof key, "%.23s", s->text);
+            if ((k = next(s)) != COLON)
+                return k == END ? END : BROKEN;
+            k = next(s);
+        }
+        if (k == OBJECT || k == ARRAY)
+            inner = role_within(in, k, key);
+        if (inner == EVENT)
+            t->event = (struct event){.duration_us = -1, .sequence = -1};
+        if (k == STRING || k == ATOM)
+            take_scalar(t, in, key, k);
+        else if (k == OBJECT || k == ARRAY)
+            k = inner ? read_members(t, inner, k == OBJECT ? CLOSE_OBJECT : CLOSE_ARRAY) : skip_value(s, k);
+        else
             return k == END ? END : BROKEN;
-        int events = !strcmp(s->text, "traceEvents") || !strcmp(s->text, "entries"), rank = !strcmp(s->text, "rank");
-        double number;
-        if ((k = next(s)) != COLON)
-            return k == END ? END : BROKEN;
-        k = next(s);
-        if (rank && k == ATOM && diag_number(s->text, &number) && number >= 0 && number < DIAG_RANKS)
-            t->rank = (int)number;
-        k = events && k == ARRAY ? read_events(s, t) : k == STRING || k == ATOM ? k : skip_value(s, k);
         if (k == END || k == BROKEN)
             return k;
+        if (inner == EVENT)
+            take_event(t, &t->event);
     }
-    return k;
+    return close;
 }
 
 /* ---- the trace as one step --------------------------------------------------------------------------------------- */
@@ -469,33 +404,20 @@ int diag_looks_like_trace(const char *chunk, size_t bytes)
            (memmem(chunk, bytes, "\"ph\"", 4) && memmem(chunk, bytes, "\"ts\"", 4));
 }
 
-/* One dump of PyTorch's flight recorder: one rank, by what the dump, the file's name or its last digits say. */
-static void add_dumps(struct trace *t, const char *path)
-{
-    const char *base = strrchr(path, '/'), *p;
-    int rank = t->rank >= 0 ? t->rank : diag_rank_of_name(path);
-    base = base ? base + 1 : path;
-    p = base + strcspn(base, "0123456789");
-    if (rank < 0 && *p && p[strspn(p, "0123456789")] == '.')
-        rank = (int)strtol(p, NULL, 10) % DIAG_RANKS;
-    for (int i = 0; i < t->ndumps; i++) {
-        t->dumps[i].rank = rank;
-        t->dumps[i].file = t->d->result.nfiles - 1;
-        diag_recorder_add(t->d, &t->dumps[i]);
-    }
-}
-
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
 {
-    struct scanner s = {.in = in, .pushed = -1};
-    struct trace t = {.d = d, .timeline = diag_timeline_new(), .rank = -1};
+    struct trace t = {.d = d, .scanner = {.in = in, .pushed = -1}, .timeline = diag_timeline_new(), .rank = -1};
     in->line = 1;
-    enum token end = read_document(&s, &t);
+    enum token end = next(&t.scanner);
+    if (end == OBJECT || end == ARRAY)
+        end = end == OBJECT ? read_members(&t, DOCUMENT, CLOSE_OBJECT) : read_members(&t, EVENTS, CLOSE_ARRAY);
+    else if (end != END)
+        end = BROKEN;
     int rc = 0;
     if (end == BROKEN)
         rc = err_at(e, in->path, in->line, 0, "not valid JSON; expected a PyTorch profiler trace");
     else if (t.entries)
-        add_dumps(&t, in->path);
+        diag_end_dump(d, t.rank);
     else if (!t.kernels)
         rc = err_at(e, in->path, end == END ? in->line : 0, 0,
                     "%s; expected GPU kernels in \"traceEvents\" (profile with ProfilerActivity.CUDA)",
@@ -505,6 +427,6 @@ int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
         add_step(&t);
     d->cut_traces += end == END;
     d->taken += t.kernels + t.entries;
-    diag_timeline_free(t.timeline);
+    free(t.timeline);
     return rc;
 }

@@ -1,19 +1,14 @@
 /* What tools of the machine printed, within a paste: read as probe reads recorded machines, with probe's findings. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/diagnose/rules.h"
 #include "probe/findings/findings.h"
 #include "probe/import/import.h"
 
-#define PASTE (1 << 20) /* bytes; what is longer is a log */
-
 void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes)
 {
-    if (!d->paste && !(d->paste = malloc(PASTE)))
-        return;
-    if (d->paste_bytes + bytes + 2 > PASTE) {
-        d->paste_bytes = PASTE; /* full: it is no paste */
+    if (d->paste_bytes + bytes + 2 > sizeof d->paste) {
+        d->paste_bytes = sizeof d->paste; /* full: it is no paste */
         return;
     }
     memcpy(d->paste + d->paste_bytes, line, bytes);
@@ -76,7 +71,7 @@ int diag_read_tools(struct diagnosis *d, const char *line)
 void diag_read_paste(struct diagnosis *d)
 {
     struct err e = {0};
-    if (d->paste_tells && d->paste && d->paste_bytes < PASTE && !d->machine) {
+    if (d->paste_tells && d->paste_bytes < sizeof d->paste && !d->machine) {
         d->paste[d->paste_bytes] = 0;
         d->machine = probe_text(d->paste, "paste", &e);
         if (d->machine)
@@ -84,8 +79,6 @@ void diag_read_paste(struct diagnosis *d)
         for (int i = 0; d->machine && i < d->machine->nclasses; i++)
             d->topo_nics = d->machine->classes[i].nports > d->topo_nics ? d->machine->classes[i].nports : d->topo_nics;
     }
-    free(d->paste);
-    d->paste = NULL;
     d->paste_bytes = 0;
     d->paste_tells = 0;
 }
@@ -94,10 +87,9 @@ static void add_counters(struct judge *j)
 {
     for (int i = 0; i < DIAG_COUNTERS; i++) {
         const struct diag_counter *x = &j->d->counters[i];
-        const struct diag_rule rule = {counters[i].id, NULL, DIAG_MEASURED, counters[i].advice, "nccltune probe"};
-        struct diag_hit h;
-        if (x->value > 0 && diag_hit(&h, 0.2, x->place, "a port or link counts %s: %.0f", counters[i].name, x->value))
-            diag_add_finding(j->r, &rule, &h);
+        struct diag_finding f = {counters[i].id, DIAG_MEASURED, counters[i].advice, "nccltune probe"};
+        if (x->value > 0 && diag_hit(&f, 0.2, x->place, "a port or link counts %s: %.0f", counters[i].name, x->value))
+            diag_add_finding(j->r, &f);
     }
 }
 
@@ -118,14 +110,13 @@ void diag_add_machine(struct judge *j)
 {
     const struct topology *t = j->d->machine;
     for (int i = 0; t && i < t->nfindings; i++) {
-        const struct finding *f = &t->findings[i];
-        const struct diag_rule rule = {f->id, NULL, DIAG_MEASURED, f->advice ? f->advice : "", "nccltune probe"};
-        struct diag_hit h;
-        if (f->severity < FINDING_WARNING)
+        const struct finding *x = &t->findings[i];
+        struct diag_finding f = {x->id, DIAG_MEASURED, x->advice ? x->advice : "", "nccltune probe"};
+        if (x->severity < FINDING_WARNING)
             continue;
-        diag_hit(&h, f->severity == FINDING_ERROR ? 0.4 : 0.2, "", "%s%s", f->text,
-                 f->id && !strcmp(f->id, "port-down") ? name_down_ports(j) : "");
-        diag_add_finding(j->r, &rule, &h);
+        diag_hit(&f, x->severity == FINDING_ERROR ? 0.4 : 0.2, "", "%s%s", x->text,
+                 x->id && !strcmp(x->id, "port-down") ? name_down_ports(j) : "");
+        diag_add_finding(j->r, &f);
     }
     add_counters(j);
 }

@@ -207,29 +207,33 @@ void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE])
     diag_say(to, ".");
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------------------------------------------- */
 
-static int sockets(const struct judge *j, struct diag_hit *h)
+static void judge_sockets(struct judge *j)
 {
     const struct diag_nccl *n = &j->d->nccl;
+    struct diag_finding *f = NULL;
     /* Within one node the network does not matter; old releases do not say how many there are, and a log of one node
      * that connects to none other is taken as all there is. */
-    if (j->rule->limit != (double)(n->nodes > 1 && n->ranks == n->nodes))
-        return 0;
-    if (n->socket && n->ib)
-        return diag_hit(h, 0.5, n->socket_place,
-                        "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
     int alone = n->nodes == 1 || (!n->nodes && (n->p2p + n->shm > 0 || diag_host_count(j->d) == 1));
     /* A job that names its HCAs, or whose container has no libibverbs, is not meant to use sockets. */
     const struct diag_variable *hca = n->no_device ? diag_find_variable(j->d, "NCCL_IB_HCA") : NULL;
     int is_meant = alone && n->nodes != 1 && (hca || n->no_verbs);
-    return (n->socket || (!strncmp(n->network, "Socket", 6) && (!alone || is_meant))) &&
-           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets between nodes%s%.100s",
-                    n->no_verbs    ? ": it could not open libibverbs"
-                    : hca          ? ": it found no RDMA device that its filter allows, NCCL_IB_HCA="
-                    : n->no_device ? ": it found no RDMA device"
-                                   : "",
-                    hca && !n->no_verbs ? hca->value : "");
+    if (n->socket && n->ib)
+        f = diag_found(j, "sockets", 0.5, n->socket_place,
+                       "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
+    else if (n->socket || (!strncmp(n->network, "Socket", 6) && (!alone || is_meant)))
+        f = diag_found(j, "sockets", 0.5, n->socket_place, "NCCL uses TCP sockets between nodes%s%.100s",
+                       n->no_verbs    ? ": it could not open libibverbs"
+                       : hca          ? ": it found no RDMA device that its filter allows, NCCL_IB_HCA="
+                       : n->no_device ? ": it found no RDMA device"
+                                      : "",
+                       hca && !n->no_verbs ? hca->value : "");
+    if (f && n->nodes > 1 && n->ranks == n->nodes)
+        f->advice =
+            "load the RDMA stack and name the HCAs (NCCL_IB_HCA) and the GID; if these are containers of one "
+            "machine, run its ranks in one container that sees all its GPUs: NCCL takes each container for a node "
+            "of its own, and NVLink needs both GPUs visible in both";
 }
 
 /* How NICs reach the GPUs' memory by the topology; "" where that is unknown or not at all. */
@@ -256,42 +260,23 @@ static const char *nodes_without_gdr(const struct judge *j)
                              : list;
 }
 
-static int gdr_off(const struct judge *j, struct diag_hit *h)
+static void judge_gdr(struct judge *j)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    /* NCCL has said why, or the module is there: other advice. */
-    if (j->rule->limit != (double)(n->peermem != 0) || (j->r->failure.id && !strcmp(j->r->failure.id, "gdr-distance")))
-        return 0;
     const char *route = gdr_route(j->d->expected.topology), *but = *route ? ", though the topology has it by " : "";
+    struct diag_finding *f = NULL;
+    if (j->r->failure.id && !strcmp(j->r->failure.id, "gdr-distance"))
+        return; /* NCCL has said why */
     if (n->ib && n->gdr < n->ib)
-        return diag_hit(h, 0.3, n->gdr_place,
-                        "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA%s%s%s", n->ib - n->gdr,
-                        n->ib, but, route, nodes_without_gdr(j));
-    return !n->ib && n->gdr_off &&
-           diag_hit(h, 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs%s%s", n->gdr_off, but, route);
-}
-
-static int through_memory(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_nccl *n = &j->d->nccl;
-    return n->shm > n->p2p && diag_hit(h, 0.2, n->place,
-                                       "GPUs of a node reach one another through host memory (%ld "
-                                       "connections, %ld direct)",
-                                       n->shm, n->p2p);
-}
-
-static int few_channels(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_nccl *n = &j->d->nccl;
-    return n->channels && n->channels <= j->rule->limit && n->p2p > 0 &&
-           diag_hit(h, 0.1, n->place, "NCCL runs on %d channels", n->channels);
-}
-
-static int versions(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_nccl *n = &j->d->nccl;
-    return *n->other_version &&
-           diag_hit(h, 0.2, n->version_place, "two NCCL versions in one log: %s and %s", n->version, n->other_version);
+        f = diag_found(j, "no-gdr", 0.3, n->gdr_place,
+                       "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA%s%s%s", n->ib - n->gdr,
+                       n->ib, but, route, nodes_without_gdr(j));
+    else if (!n->ib && n->gdr_off)
+        f = diag_found(j, "no-gdr", 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs%s%s", n->gdr_off, but, route);
+    if (f && n->peermem)
+        f->advice =
+            "nvidia-peermem is loaded: check that GPU and HCA share a PCIe switch (NCCL_NET_GDR_LEVEL, nvidia-smi "
+            "topo -m), that the container sees it, and NCCL's log line of the distance";
 }
 
 int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len)
@@ -302,45 +287,26 @@ int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len)
     return 0;
 }
 
-static int no_nvlink(const struct judge *j, struct diag_hit *h)
+void diag_add_nccl(struct judge *j)
 {
+    const struct diag_nccl *n = &j->d->nccl;
     const struct topology *t = j->d->machine;
     const struct topo_class *c = t && topo_gpu_class(t) >= 0 ? &t->classes[topo_gpu_class(t)] : NULL;
-    return c && *j->d->topo_place && c->ngpus > 2 && !c->nlinks &&
-           diag_hit(
-               h, 0, j->d->topo_place,
-               "no two of the %d GPUs are joined by NVLink: the inference engine's own all-reduce is off beyond two "
-               "GPUs, and its calls go through NCCL",
-               c->ngpus);
+    judge_sockets(j);
+    judge_gdr(j);
+    if (n->shm > n->p2p)
+        diag_found(j, "no-peer-access", 0.2, n->place,
+                   "GPUs of a node reach one another through host memory (%ld connections, %ld direct)", n->shm,
+                   n->p2p);
+    if (n->channels && n->channels <= 2 && n->p2p > 0)
+        diag_found(j, "few-channels", 0.1, n->place, "NCCL runs on %d channels", n->channels);
+    if (*n->other_version)
+        diag_found(j, "nccl-versions", 0.2, n->version_place, "two NCCL versions in one log: %s and %s", n->version,
+                   n->other_version);
+    if (c && *j->d->topo_place && c->ngpus > 2 && !c->nlinks)
+        diag_found(
+            j, "no-nvlink", 0, j->d->topo_place,
+            "no two of the %d GPUs are joined by NVLink: the inference engine's own all-reduce is off beyond two "
+            "GPUs, and its calls go through NCCL",
+            c->ngpus);
 }
-
-const struct diag_rule diag_nccl_rules[] = {
-    {"sockets", sockets, DIAG_MEASURED,
-     "install or load the RDMA stack in the container, name the HCAs (NCCL_IB_HCA) and the GID, and check for a plugin "
-     "that failed to load",
-     "nccltune lint --env; nccltune probe"},
-    {"sockets", sockets, DIAG_MEASURED,
-     "load the RDMA stack and name the HCAs (NCCL_IB_HCA) and the GID; if these are containers of one machine, run its "
-     "ranks in one container that sees all its GPUs: NCCL takes each container for a node of its own, and NVLink needs "
-     "both GPUs visible in both",
-     "nccltune lint --env; nccltune probe", 1},
-    {"no-gdr", gdr_off, DIAG_MEASURED,
-     "load nvidia-peermem or use an open kernel driver with DMA-BUF, and check that GPU and HCA share a PCIe switch "
-     "(NCCL_NET_GDR_LEVEL)",
-     "nccltune probe"},
-    {"no-gdr", gdr_off, DIAG_MEASURED,
-     "nvidia-peermem is loaded: check that GPU and HCA share a PCIe switch (NCCL_NET_GDR_LEVEL, nvidia-smi topo -m), "
-     "that the container sees it, and NCCL's log line of the distance",
-     "nccltune probe", 1},
-    {"no-peer-access", through_memory, DIAG_MEASURED,
-     "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; without NVLink this may be the "
-     "best possible",
-     "nvidia-smi topo -p2p r"},
-    {"few-channels", few_channels, DIAG_POSSIBLE, "NVLink needs 16 or more: check NCCL_MAX_CTAS and NCCL_MAX_NCHANNELS",
-     "nccltune lint --env", 2},
-    {"nccl-versions", versions, DIAG_MEASURED,
-     "use one container image for all ranks; two frameworks in one job may be correct", "nccltune doctor --job"},
-    {"no-nvlink", no_nvlink, DIAG_MEASURED, "keep the rollout's tensor parallelism at two, or tune small all-reduces",
-     "nccltune workload --from-launch train.sh --no-custom-all-reduce -o workload.json"},
-    {0},
-};

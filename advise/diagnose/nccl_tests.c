@@ -245,7 +245,7 @@ void diag_say_tests(const struct diagnosis *d, char to[DIAG_SENTENCE])
     diag_say(to, ".");
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------------------------------------------- */
 
 /* What the best row should have taken, and how to tune from the table. */
 static const char *next_commands(struct diagnosis *d)
@@ -267,46 +267,6 @@ static const char *next_commands(struct diagnosis *d)
         is_short ? t->time_us : t->time_us / 1e3, is_short ? "us" : "ms", results);
 }
 
-static int read_table(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_tests *t = &j->d->tests;
-    if (!t->rows || t->is_inspector || (diag_is_below(t) && !t->slow_variable))
-        return 0; /* below_expected() has the same commands */
-    const char *what = t->runs > 1 ? arena_printf(j->d->arena, "%d tables", t->runs) : "a table";
-    diag_hit(h, 0.02, t->place, "%s of nccl-tests with %ld sizes", what, t->rows);
-    h->command = next_commands(j->d);
-    return 1;
-}
-
-static int slow_variable(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_tests *t = &j->d->tests;
-    const struct diag_variable *v = t->slow_variable;
-    return v && diag_is_below(t) &&
-           diag_hit(h, 1 - t->busbw_GBps / t->expected.at, v->place,
-                    "%s=%s %s: with it %.0f GB/s (%.0f to %.0f) are predicted, without it %.0f", v->name, v->value,
-                    t->busbw_GBps >= t->with_it.low ? "explains this" : "is a part of it", t->with_it.at,
-                    t->with_it.low, t->with_it.high, t->expected.at);
-}
-
-static int below_expected(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_tests *t = &j->d->tests;
-    if (!diag_is_below(t) || (t->slow_variable && t->busbw_GBps >= t->with_it.low))
-        return 0;
-    diag_hit(h, 0.9 * (1 - t->busbw_GBps / t->expected.at), t->place, "no variable in this log explains %.1f GB/s",
-             t->busbw_GBps);
-    h->command = next_commands(j->d);
-    return 1;
-}
-
-static int wrong_values(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_tests *t = &j->d->tests;
-    return t->wrong &&
-           diag_hit(h, 0.9, t->wrong_place, "nccl-tests counts wrong values in %ld of %ld sizes", t->wrong, t->rows);
-}
-
 /* How many HCAs the job may use: of NCCL_IB_HCA, else of topo -m or NCCL's log. */
 static int hca_count(const struct diagnosis *d)
 {
@@ -316,30 +276,8 @@ static int hca_count(const struct diagnosis *d)
     return named.count && !named.exclude ? named.count : d->topo_nics > d->nccl.nhcas ? d->topo_nics : d->nccl.nhcas;
 }
 
-/* Rank 0 on two nodes: every process is a job of its own. */
-static int separate_runs(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_tests *t = &j->d->tests;
-    return *t->twin_place &&
-           diag_hit(h, 0.9, t->twin_place, "each node ran nccl-tests alone: rank 0 exists on %d nodes", t->nhosts);
-}
-
-/* The port of a DGX Spark is two HCAs of 100 Gb/s each, on PCIe links of their own. */
-#define SPARK_GBps  20       /* more than one of them reaches, */
-#define SPARK_BYTES 67108864 /* from this size on */
-static int half_a_port(const struct judge *j, struct diag_hit *h)
-{
-    const struct diag_tests *t = &j->d->tests;
-    return t->gpu && strstr(t->gpu, "NVIDIA GB10") && t->nhosts > 1 && t->bytes >= SPARK_BYTES &&
-           t->busbw_GBps < SPARK_GBps &&
-           diag_hit(h, 0.5, t->place,
-                    "DGX Spark (GB10): one QSFP port is two HCAs of about 100 Gb/s each, such as rocep1s0f0 and "
-                    "roceP2p1s0f0, and its 24 GB/s need both; measured: %.1f GB/s",
-                    t->busbw_GBps);
-}
-
 /* A kernel of NCCL waits for the last rank, whose own is the shortest. */
-static int late_rank(const struct judge *j, struct diag_hit *h)
+static void judge_late_rank(struct judge *j)
 {
     const struct diag_inspector *x = &j->d->inspector;
     double least_us = INFINITY, sum_us = 0;
@@ -356,48 +294,51 @@ static int late_rank(const struct judge *j, struct diag_hit *h)
         }
     }
     double others_us = ranks > 2 ? (sum_us - least_us) / (ranks - 1) : 0;
-    return least_us < others_us / 1.5 &&
-           diag_hit(h, 0.5 * (1 - least_us / others_us), x->place,
-                    "rank %d comes last to the collectives: %.3g ms in them, the others %.3g ms, waiting for it", late,
-                    least_us / 1e3, others_us / 1e3);
+    if (least_us < others_us / 1.5)
+        diag_found(j, "late-rank", 0.5 * (1 - least_us / others_us), x->place,
+                   "rank %d comes last to the collectives: %.3g ms in them, the others %.3g ms, waiting for it", late,
+                   least_us / 1e3, others_us / 1e3);
 }
 
-static int one_gpu_a_node(const struct judge *j, struct diag_hit *h)
+/* The port of a DGX Spark is two HCAs of 100 Gb/s each, on PCIe links of their own. */
+#define SPARK_GBps  20       /* more than one of them reaches, */
+#define SPARK_BYTES 67108864 /* from this size on */
+
+void diag_add_tests(struct judge *j)
 {
     const struct diag_tests *t = &j->d->tests;
-    int hcas = hca_count(j->d);
-    return t->rows && t->nhosts > 1 && t->ranks == t->nhosts && hcas > 1 &&
-           diag_hit(h, 0.5, t->place,
-                    "the run has one GPU a node and %d HCAs: a GPU drives the HCAs at its own PCIe switch, and its "
-                    "PCIe slot is the limit (about 25 GB/s with Gen 4, 50 GB/s with Gen 5); measured: %.1f GB/s",
-                    hcas, t->busbw_GBps);
+    const struct diag_variable *v = t->slow_variable;
+    const int is_below = diag_is_below(t), is_explained = v && t->busbw_GBps >= t->with_it.low, hcas = hca_count(j->d);
+    const double missing = is_below ? 1 - t->busbw_GBps / t->expected.at : 0;
+    if (is_below && v)
+        diag_found(j, "slow-variable", missing, v->place,
+                   "%s=%s %s: with it %.0f GB/s (%.0f to %.0f) are predicted, without it %.0f", v->name, v->value,
+                   is_explained ? "explains this" : "is a part of it", t->with_it.at, t->with_it.low, t->with_it.high,
+                   t->expected.at);
+    if (is_below && !is_explained)
+        diag_found(j, "below-expected", 0.9 * missing, t->place, "no variable in this log explains %.1f GB/s",
+                   t->busbw_GBps)
+            ->command = next_commands(j->d);
+    if (t->wrong)
+        diag_found(j, "wrong-values", 0.9, t->wrong_place, "nccl-tests counts wrong values in %ld of %ld sizes",
+                   t->wrong, t->rows);
+    if (*t->twin_place) /* rank 0 on two nodes: every process is a job of its own */
+        diag_found(j, "separate-runs", 0.9, t->twin_place, "each node ran nccl-tests alone: rank 0 exists on %d nodes",
+                   t->nhosts);
+    if (t->gpu && strstr(t->gpu, "NVIDIA GB10") && t->nhosts > 1 && t->bytes >= SPARK_BYTES &&
+        t->busbw_GBps < SPARK_GBps)
+        diag_found(j, "half-a-port", 0.5, t->place,
+                   "DGX Spark (GB10): one QSFP port is two HCAs of about 100 Gb/s each, such as rocep1s0f0 and "
+                   "roceP2p1s0f0, and its 24 GB/s need both; measured: %.1f GB/s",
+                   t->busbw_GBps);
+    judge_late_rank(j);
+    if (t->rows && t->nhosts > 1 && t->ranks == t->nhosts && hcas > 1)
+        diag_found(j, "one-gpu-a-node", 0.5, t->place,
+                   "the run has one GPU a node and %d HCAs: a GPU drives the HCAs at its own PCIe switch, and its PCIe "
+                   "slot is the limit (about 25 GB/s with Gen 4, 50 GB/s with Gen 5); measured: %.1f GB/s",
+                   hcas, t->busbw_GBps);
+    if (t->rows && !t->is_inspector && !(is_below && !v)) /* "below-expected" has the same commands */
+        diag_found(j, "nccl-tests", 0.02, t->place, "%s of nccl-tests with %ld sizes",
+                   t->runs > 1 ? arena_printf(j->d->arena, "%d tables", t->runs) : "a table", t->rows)
+            ->command = next_commands(j->d);
 }
-
-const struct diag_rule diag_tests_rules[] = {
-    {"slow-variable", slow_variable, DIAG_LIKELY,
-     "unset it for all ranks (NCCL uses all HCAs of the network by itself), and run again", "nccltune lint FILE"},
-    {"below-expected", below_expected, DIAG_LIKELY,
-     "the command lists what would, nearest first: GPUDirect RDMA off, NICs missing or slow, sockets; run again with "
-     "NCCL_DEBUG=INFO",
-     ""},
-    {"wrong-values", wrong_values, DIAG_MEASURED,
-     "a defect of hardware or driver: run with one GPU pair, one HCA and one protocol (NCCL_PROTO=Simple) at a time to "
-     "find where; PCIe ACS, a GPU or a link that flips bits",
-     "NCCL_P2P_DISABLE=1, NCCL_NET_GDR_LEVEL=LOC, NCCL_PROTO=Simple, one at a time"},
-    {"separate-runs", separate_runs, DIAG_LIKELY,
-     "build nccl-tests with MPI=1 and the MPI_HOME of the mpirun that starts it, and check that every node has the "
-     "same program",
-     "ldd ./build/all_reduce_perf | grep mpi"},
-    {"half-a-port", half_a_port, DIAG_LIKELY,
-     "name both HCAs of the port that has the cable (NCCL_IB_HCA=rocep1s0f0,roceP2p1s0f0), give both interfaces an "
-     "address and MTU 9000, and use a release of NCCL from 2.28.9 on",
-     "ibdev2netdev; ip -br link"},
-    {"late-rank", late_rank, DIAG_LIKELY,
-     "check what that rank does before: its share of the work, data loading, clocks and the processors of its node",
-     "nccltune probe on its node; py-spy dump of that rank"},
-    {"one-gpu-a-node", one_gpu_a_node, DIAG_LIKELY,
-     "start one rank on every GPU of the nodes to use all HCAs; one GPU per node cannot fill more than its own HCA",
-     "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},
-    {"nccl-tests", read_table, DIAG_MEASURED, "compare with other runs, and tune from them", ""},
-    {0},
-};

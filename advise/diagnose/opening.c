@@ -11,12 +11,12 @@
 
 static int is_trace(const struct diag_source *s)
 {
-    return !strcmp(s->format, diag_format_name(DIAG_TRACE));
+    return !strcmp(s->format, diag_format_names[DIAG_TRACE]);
 }
 
 static int is_sums(const struct diag_source *s)
 {
-    return !strcmp(s->format, diag_format_name(DIAG_TABLE));
+    return !strcmp(s->format, diag_format_names[DIAG_TABLE]);
 }
 
 /* Whole steps with communication of their own first, then kernels, then what has phases, then what there is. */
@@ -49,21 +49,13 @@ static int choose_primary(const struct diag_result *r)
     return best;
 }
 
-/* The largest phase that is not communication. */
-static double largest_other(const struct diag_source *s)
-{
-    double most = 0;
-    for (int i = 0; i < s->nphases; i++)
-        if (s->phases[i].kind != DIAG_COMMUNICATION && s->phases[i].kind != DIAG_METRIC)
-            most = fmax(most, s->phases[i].share);
-    return most;
-}
-
 /* Both ends of the interval must agree. */
 static enum diag_verdict judge_source(const struct diag_source *s)
 {
     double low = s->communication_low;
-    if (low > DIAGNOSE_SHARE_LIMIT || (low >= DIAGNOSE_LARGEST_LIMIT && low >= largest_other(s) - DIAGNOSE_TIE))
+    const struct diag_phase *other = diag_largest(s, DIAG_TIMES & ~(1u << DIAG_COMMUNICATION));
+    if (low > DIAGNOSE_SHARE_LIMIT ||
+        (low >= DIAGNOSE_LARGEST_LIMIT && low >= (other ? other->share : 0) - DIAGNOSE_TIE))
         return DIAG_IS_COMMUNICATION;
     return s->communication_high > DIAGNOSE_SHARE_LIMIT ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
 }
@@ -92,7 +84,7 @@ static const char *whole_of(const struct diag_source *s)
 /* The phase, and those that tie with it. */
 static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
 {
-    const struct diag_phase *p = diag_largest(s);
+    const struct diag_phase *p = diag_largest(s, DIAG_TIMES);
     char time[2][DIAG_TIME];
     if (!p || !strcmp(p->name, "not timed")) {
         diag_say(to, "A step takes %s; %s.", diag_time_text(time[0], s->step_ms),
@@ -174,8 +166,7 @@ static const char *left_open(const struct judge *j)
     const struct diag_source *s = j->s;
     if (!s && j->r->ngpus)
         return "These samples cannot show which phase runs while GPUs wait; the job's console log would, given "
-               "together "
-               "with them.";
+               "together with them.";
     if (!s && j->d->engine.lines)
         return "The engine's log cannot show what part of a step the rollout is; the trainer's console log would.";
     if (!s && j->d->tests.rows && !j->d->tests.is_inspector && !diag_is_below(&j->d->tests))
@@ -190,15 +181,12 @@ static const char *left_open(const struct judge *j)
                "would.";
     if (is_trace(s))
         return "One trace cannot show whether a collective moves data or waits for the slowest rank; the trace of "
-               "another "
-               "rank of the same steps would.";
+               "another rank of the same steps would.";
     if (is_sums(s))
-        return "Sums of kernels cannot show what compute hides, nor how long the GPU was idle; the trace itself "
-               "would.";
+        return "Sums of kernels cannot show what compute hides, nor how long the GPU was idle; the trace itself would.";
     if (s->may_hold > 0)
         return "Timers cannot show how much of those phases is communication; a torch.profiler trace of a few steps "
-               "would "
-               "(Megatron-LM: --timing-log-level 2, DeepSpeed: wall_clock_breakdown).";
+               "would (Megatron-LM: --timing-log-level 2, DeepSpeed: wall_clock_breakdown).";
     if (!j->r->ngpus)
         return "Timers cannot show what compute hides, nor which GPUs wait; a torch.profiler trace, and nvidia-smi "
                "--query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -l 1 beside the job, would.";
@@ -235,8 +223,7 @@ void diag_judge(struct diagnosis *d)
     diag_judge_tests(d);
     r->primary = choose_primary(r);
     struct judge j = {.d = d, .r = r, .s = r->primary >= 0 ? &r->sources[r->primary] : NULL};
-    struct diag_hit hang;
-    j.hangs = diag_hangs(&j, &hang) && hang.weight >= 0.5;
+    j.hangs = diag_hangs(&j, &j.hang) && j.hang.weight >= 0.5;
     if (j.s) {
         r->verdict = judge_source(j.s);
         if (j.s->shift_step) {
@@ -254,7 +241,7 @@ void diag_judge(struct diagnosis *d)
     if (j.hangs) {
         /* What stands still has no steps to speak of. */
         r->opening[0][0] = 0;
-        diag_say(r->opening[0], "%c%s.", toupper((unsigned char)hang.text[0]), hang.text + 1);
+        diag_say(r->opening[0], "%c%s.", toupper((unsigned char)j.hang.text[0]), j.hang.text + 1);
     }
     diag_say(r->opening[2], "%s", left_open(&j));
     diag_judge_failure(&j);
@@ -267,7 +254,7 @@ void diag_judge(struct diagnosis *d)
     }
     if (!r->failure.id && !j.s && !d->tests.rows && !d->nccl.lines && !r->ngpus && !j.hangs)
         diag_say_machine(&j);
-    diag_apply_rules(&j);
+    diag_add_findings(&j);
     if (!j.s && !r->failure.id && !j.hangs && r->nfindings && r->findings[0].weight > 0.1 && !r->ngpus) {
         r->opening[1][0] = 0;
         const struct diag_finding *f = &r->findings[0];

@@ -124,10 +124,10 @@ static struct process *find_process(struct diag_origins *o, const struct diag_or
 
 static void note_host(struct diag_origins *o, const char *host)
 {
-    for (int i = 0; i < o->nhosts; i++)
-        if (!strcmp(o->hosts[i], host))
-            return;
-    if (o->nhosts < 8)
+    int i = 0;
+    while (i < o->nhosts && strcmp(o->hosts[i], host) != 0)
+        i++;
+    if (i == o->nhosts && i < 8)
         snprintf(o->hosts[o->nhosts++], sizeof *o->hosts, "%s", host);
 }
 
@@ -175,9 +175,7 @@ void diag_find_origin(struct diagnosis *d, const char *raw)
         who->rank = d->file_rank;
     const char *nccl = strstr(raw, "CCL ");
     if (!nccl || !read_prefix(raw, nccl, who)) {
-        const char *ray = *raw == '(' ? strstr(raw, ", ip=") : NULL;
-        if (ray)
-            snprintf(who->host, sizeof who->host, "%.*s", (int)(strcspn(ray + 5, ")") % sizeof who->host), ray + 5);
+        memcpy(who->host, d->writer.host, sizeof who->host);
         return;
     }
     note_host(d->origins, who->host);
@@ -208,38 +206,18 @@ char *diag_origin_text(const struct diag_origin *who, char text[DIAG_NAME * 2])
 
 /* ---- words ---- */
 
-static const char *const format_names[DIAG_FORMATS] = {
+const char *const diag_format_names[DIAG_FORMATS] = {
     "verl console",       "step lines",       "records",
     "Megatron-LM timers", "DeepSpeed timers", "DeepSpeed micro-steps",
     "PyTorch trace",      "sums of kernels",  "progress bar",
     "NeMo-RL console",    "AReaL tables",     "exported tables",
     "torchtitan console",
 };
-
-const char *diag_kind_name(enum diag_kind k)
-{
-    static const char *const names[DIAG_KIND_COUNT] = {
-        "compute", "communication", "data", "offload", "save", "idle", "waiting", "other", "metric",
-    };
-    return names[k];
-}
-
-const char *diag_confidence_name(enum diag_confidence c)
-{
-    static const char *const names[] = {"measured", "likely", "possible"};
-    return names[c];
-}
-
-const char *diag_format_name(enum diag_format f)
-{
-    return format_names[f];
-}
-
-const char *diag_verdict_name(enum diag_verdict v)
-{
-    static const char *const names[] = {"unknown", "communication", "not communication"};
-    return names[v];
-}
+const char *const diag_kind_names[DIAG_KIND_COUNT] = {
+    "compute", "communication", "data", "offload", "save", "idle", "waiting", "other", "metric",
+};
+const char *const diag_confidence_names[] = {"measured", "likely", "possible"};
+const char *const diag_verdict_names[] = {"unknown", "communication", "not communication"};
 
 int diag_is_one_of(const char *list, const char *word, size_t len)
 {

@@ -1,74 +1,36 @@
-/* A dump of PyTorch's flight recorder as a pickle, made JSON for the reader of traces: numbers, strings, lists, tuples
- * and dictionaries, which is all that PyTorch writes there. What names a class or a function ends the reading; nothing
- * is executed or looked up. */
-#include <math.h>
-#include <stdlib.h>
+/* A dump of PyTorch's flight recorder as a pickle: numbers, strings, lists, tuples and dictionaries, which is all that
+ * PyTorch writes there. What names a class or a function ends the reading; nothing is executed or looked up. Of the
+ * values only what an entry needs is kept: numbers, strings, and of a list or tuple its first string. */
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
 
-#define MOST_BYTES  (64 << 20)  /* of a file */
-#define MOST_WORK   (512 << 20) /* bytes written, inner values again with every level */
-#define MOST_MEMORY (144 << 20) /* values that are not yet in another, and those that are used again */
-#define ALLOCATED   40          /* bytes of malloc and of a place in `shared`, for a value */
-#define MOST_VALUES (1 << 18)   /* not yet in a list: the entries of a dump come at once */
-#define MOST_SHARED (1 << 22)   /* values that are used again */
+#define MOST_BYTES  (64 << 20) /* of a file */
+#define MOST_VALUES (1 << 18)  /* not yet in a list: the entries of a dump come at once */
+#define MOST_SHARED (1 << 21)  /* strings, and values that are used again */
+#define TEXT        256        /* of a string; the rest is cut */
 
 struct value {
-    char *text; /* JSON; of a list or dictionary without its closing bracket. NULL: a mark */
-    size_t bytes, room;
-    char closes;
+    enum { MARK, ATOM, LIST, DICTIONARY } kind;
+    const char *text; /* "": it has none */
+    double number;
 };
 
 struct pickle {
+    struct diagnosis *d;
     struct diag_input *in;
-    struct value *stack;
-    char **shared; /* by number */
-    size_t work, read, memory;
-    long nshared, nkept; /* numbers given; the highest of those used, and 1 */
-    int n, failed;
+    struct arena *arena;
+    struct value *stack, *shared; /* shared: by number */
+    int n, nshared, ntexts, rank, failed;
+    long read, entries;
 };
 
-/* Whether a value of `bytes` may be kept in place of one of `before`. */
-static int has_room(struct pickle *p, size_t bytes, size_t before)
+static void push(struct pickle *p, struct value v)
 {
-    p->memory += bytes - before;
-    return !(p->failed |= p->memory > MOST_MEMORY);
-}
-
-static size_t size_of(const struct value *v)
-{
-    return v->room ? v->room + ALLOCATED : 0;
-}
-
-static void append(struct pickle *p, struct value *v, const char *text, size_t bytes)
-{
-    p->work += bytes;
-    if ((p->failed |= p->work > MOST_WORK))
-        return;
-    if (v->bytes + bytes >= v->room) {
-        size_t before = size_of(v);
-        v->room = v->bytes + bytes + v->room / 2 + 16;
-        if (!has_room(p, size_of(v), before))
-            return;
-        if (!(v->text = realloc(v->text, v->room)))
-            abort();
-    }
-    memcpy(v->text + v->bytes, text, bytes);
-    v->text[v->bytes += bytes] = 0;
-}
-
-static struct value *push(struct pickle *p, const char *text, char closes)
-{
-    if (p->n == MOST_VALUES) {
+    if (p->n == MOST_VALUES)
         p->failed = 1;
-        return NULL;
-    }
-    struct value *v = &p->stack[p->n++];
-    *v = (struct value){.closes = closes};
-    if (text)
-        append(p, v, text, strlen(text));
-    return v;
+    else
+        p->stack[p->n++] = v;
 }
 
 static uint64_t read_bytes(struct pickle *p, int n)
@@ -84,109 +46,86 @@ static uint64_t read_bytes(struct pickle *p, int n)
 
 static void push_number(struct pickle *p, double x)
 {
-    char text[40];
-    snprintf(text, sizeof text, isfinite(x) ? "%.17g" : "null", x);
-    push(p, text, 0);
-}
-
-static void read_float(struct pickle *p)
-{
-    uint64_t bits = __builtin_bswap64(read_bytes(p, 8));
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    push_number(p, x);
+    push(p, (struct value){ATOM, "", x});
 }
 
 static void read_string(struct pickle *p, uint64_t bytes)
 {
-    struct value *v = push(p, "\"", 0);
-    for (uint64_t i = 0; v && i < bytes && !p->failed; i++) {
+    char text[TEXT] = "";
+    for (uint64_t i = 0; i < bytes && !p->failed; i++) {
         char c = (char)read_bytes(p, 1);
-        char plain[2] = {'\\', (unsigned char)c < ' ' ? ' ' : c};
-        int quoted = c == '"' || c == '\\';
-        append(p, v, plain + !quoted, 1 + (size_t)quoted);
+        if (i < TEXT - 1)
+            text[i] = c;
     }
-    if (v)
-        append(p, v, "\"", 1);
+    p->failed |= p->ntexts++ == MOST_SHARED;
+    if (!p->failed)
+        push(p, (struct value){ATOM, arena_strdup(p->arena, text), 0});
 }
 
-/* Takes the values from `first` on into the one below them; a dictionary's are keys and values in turn. */
-static void fold(struct pickle *p, int first)
-{
-    struct value *to = first > 0 ? &p->stack[first - 1] : NULL;
-    p->failed |= !to || !to->text || !to->closes;
-    for (int i = first; !p->failed && i < p->n; i++) {
-        struct value *v = &p->stack[i];
-        int key = to->closes == '}' && (i - first) % 2 == 0, bare = key && v->text && *v->text != '"';
-        if (!v->text || (key && (v->closes || i + 1 == p->n))) {
-            p->failed = 1;
-            break;
-        }
-        if (to->bytes > 1 && (key || to->closes == ']'))
-            append(p, to, ",", 1);
-        append(p, to, "\"", (size_t)bare);
-        append(p, to, v->text, v->bytes);
-        append(p, to, &v->closes, v->closes != 0);
-        append(p, to, bare ? "\":" : ":", (size_t)bare + (size_t)key);
-    }
-    for (; p->n > (first > 0 ? first : 0); p->n--) {
-        has_room(p, 0, size_of(&p->stack[p->n - 1]));
-        free(p->stack[p->n - 1].text);
-    }
-}
-
-/* The place behind the last mark, whose own place is closed up. */
-static int behind_mark(struct pickle *p)
+/* The place of the last mark; -1: there is none. */
+static int find_mark(const struct pickle *p)
 {
     int i = p->n - 1;
-    while (i >= 0 && p->stack[i].text)
+    while (i >= 0 && p->stack[i].kind != MARK)
         i--;
-    p->failed |= i < 0;
-    if (p->failed)
-        return 0;
-    memmove(p->stack + i, p->stack + i + 1, (size_t)(p->n - i - 1) * sizeof *p->stack);
-    p->n--;
     return i;
 }
 
-/* A tuple is a list of the last values. */
-static void make_tuple(struct pickle *p, int first)
+/* The values from `first` on become a tuple at `to`, or belong to the list that is there. */
+static void end_list(struct pickle *p, int to, int first, int is_tuple)
 {
-    if (first < 0 || p->failed || !push(p, "[", ']')) {
-        p->failed = 1;
+    if ((p->failed |= to < 0 || first > p->n || (!is_tuple && p->stack[to].kind != LIST)))
         return;
-    }
-    struct value list = p->stack[p->n - 1];
-    memmove(p->stack + first + 1, p->stack + first, (size_t)(p->n - 1 - first) * sizeof *p->stack);
-    p->stack[first] = list;
-    fold(p, first + 1);
+    struct value list = {LIST, is_tuple ? "" : p->stack[to].text, 0};
+    if (!*list.text && first < p->n)
+        list.text = p->stack[first].text;
+    p->stack[to] = list;
+    p->n = to + 1;
 }
 
-/* PyTorch writes what several entries share, such as a frame of a stack, once. */
+/* The values from `first` on are keys and values in turn of the dictionary at `to`: an entry, or the whole dump. */
+static void end_items(struct pickle *p, int to, int first)
+{
+    const char *group = "", *op = "", *state = "";
+    double sequence = -1;
+    if ((p->failed |= to < 0 || p->stack[to].kind != DICTIONARY || (p->n - first) % 2 != 0))
+        return;
+    for (int i = first; i < p->n; i += 2) {
+        const char *key = p->stack[i].text;
+        const struct value *v = &p->stack[i + 1];
+        group = !strcmp(key, "process_group") ? v->text : group;
+        op = !strcmp(key, "profiling_name") ? v->text : op;
+        state = !strcmp(key, "state") ? v->text : state;
+        sequence = !strcmp(key, "collective_seq_id") ? v->number : sequence;
+        if (!to && !strcmp(key, "rank") && v->number >= 0 && v->number < DIAG_RANKS)
+            p->rank = (int)v->number;
+    }
+    p->entries += diag_note_entry(p->d, group, op, state, sequence);
+    p->n = to + 1;
+}
+
+/* PyTorch writes what several entries share, such as a name, once. Numbers are given in turn. */
 static void store_shared(struct pickle *p, uint64_t at)
 {
-    struct value *v = p->n ? &p->stack[p->n - 1] : NULL;
-    if (at >= MOST_SHARED || !v || !v->text || (p->work += v->bytes) > MOST_WORK)
+    if ((p->failed |= at > (uint64_t)p->nshared || at >= MOST_SHARED || !p->n))
         return;
-    p->nkept = (long)at >= p->nkept ? (long)at + 1 : p->nkept;
-    size_t before = p->shared[at] ? strlen(p->shared[at]) + ALLOCATED : 0;
-    free(p->shared[at]);
-    p->shared[at] = NULL;
-    if (has_room(p, v->bytes + 1 + ALLOCATED, before) && asprintf(&p->shared[at], "%s%.1s", v->text, &v->closes) < 0)
-        abort();
+    if (at == (uint64_t)p->nshared)
+        ARENA_ADD(p->arena, p->shared, p->nshared) = p->stack[p->n - 1];
+    else
+        p->shared[at] = p->stack[p->n - 1];
 }
 
 static void use_shared(struct pickle *p, uint64_t at)
 {
-    p->failed |= at >= MOST_SHARED || !p->shared[at];
+    p->failed |= at >= (uint64_t)p->nshared;
     if (!p->failed)
-        push(p, p->shared[at], 0);
+        push(p, p->shared[at]);
 }
 
 /* One instruction; 0: the last. */
-static int step(struct pickle *p)
+static int take_instruction(struct pickle *p)
 {
-    int op = (int)read_bytes(p, 1);
+    const int op = (int)read_bytes(p, 1), mark = op == 'u' || op == 'e' || op == 't' ? find_mark(p) : -1;
     switch (p->failed ? '.' : op) {
     case 0x80: /* protocol */
     case 0x95: /* frame */
@@ -194,29 +133,31 @@ static int step(struct pickle *p)
         break;
     case '.':
         return 0;
+    case '(':
     case '}':
     case ']':
     case ')':
-        push(p, op == '}' ? "{" : "[", op == '}' ? '}' : ']');
-        break;
-    case '(':
-        push(p, NULL, 0);
+        push(p, (struct value){op == '(' ? MARK : op == '}' ? DICTIONARY : LIST, "", 0});
         break;
     case 'u': /* items, behind a mark */
-    case 'e':
-        fold(p, behind_mark(p));
+        end_items(p, mark - 1, mark + 1);
         break;
     case 's':
+        end_items(p, p->n - 3, p->n - 2);
+        break;
+    case 'e':
+        end_list(p, mark - 1, mark + 1, 0);
+        break;
     case 'a':
-        fold(p, p->n - (op == 's' ? 2 : 1));
+        end_list(p, p->n - 2, p->n - 1, 0);
         break;
     case 't':
-        make_tuple(p, behind_mark(p));
+        end_list(p, mark, mark + 1, 1);
         break;
-    case 0x85:
+    case 0x85: /* a tuple of so many values */
     case 0x86:
     case 0x87:
-        make_tuple(p, p->n - (op - 0x84));
+        end_list(p, p->n - (op - 0x84), p->n - (op - 0x84), 1);
         break;
     case 'X':
     case 0x8c:
@@ -236,20 +177,19 @@ static int step(struct pickle *p)
         push_number(p, (double)((int64_t)(value << spare) >> spare));
         break;
     }
-    case 'G':
-        read_float(p);
-        break;
+    case 'G': /* a float, which no member of an entry is that counts */
     case 'N':
     case 0x88:
     case 0x89:
-        push(p, op == 'N' ? "null" : op == 0x88 ? "true" : "false", 0);
+        read_bytes(p, op == 'G' ? 8 : 0);
+        push_number(p, -1);
         break;
     case 'q':
     case 'r':
         store_shared(p, read_bytes(p, op == 'q' ? 1 : 4));
         break;
     case 0x94:
-        store_shared(p, (uint64_t)p->nshared++);
+        store_shared(p, (uint64_t)p->nshared);
         break;
     case 'h':
     case 'j':
@@ -263,31 +203,16 @@ static int step(struct pickle *p)
 
 int diag_read_pickle(struct diagnosis *d, struct diag_input *in, struct err *e)
 {
-    struct pickle p = {
-        .in = in, .stack = calloc(MOST_VALUES, sizeof *p.stack), .shared = calloc(MOST_SHARED, sizeof *p.shared)};
-    struct diag_input *json = calloc(1, sizeof *json);
-    if (!p.stack || !p.shared || !json)
-        abort();
-    while (step(&p))
+    struct pickle p = {.d = d, .in = in, .arena = arena_new(), .rank = -1};
+    p.stack = arena_alloc(p.arena, MOST_VALUES * sizeof *p.stack);
+    while (take_instruction(&p))
         ;
-    struct value *v = p.n == 1 && !p.failed ? &p.stack[0] : NULL;
-    int rc = 0;
-    if (v && v->text && v->closes == '}') {
-        append(&p, v, "}", 1);
-        json->file = fmemopen(v->text, v->bytes, "r");
-        json->path = in->path;
-        rc = p.failed || !json->file ? ERR_FAILED : diag_read_trace(d, json, e);
-        if (json->file)
-            fclose(json->file);
-    } else {
-        rc = err_at(e, in->path, 0, 0, "not a complete pickle of PyTorch's flight recorder");
+    arena_free(p.arena);
+    if (p.failed || p.n != 1 || !p.entries) {
+        d->dumps.n = d->first_stand;
+        return err_at(e, in->path, 0, 0, "not a complete pickle of PyTorch's flight recorder");
     }
-    for (int i = 0; i < p.n; i++)
-        free(p.stack[i].text);
-    for (long i = 0; i < p.nkept; i++)
-        free(p.shared[i]);
-    free(p.stack);
-    free(p.shared);
-    free(json);
-    return rc;
+    d->taken += p.entries;
+    diag_end_dump(d, p.rank);
+    return 0;
 }

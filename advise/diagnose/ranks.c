@@ -59,13 +59,13 @@ static int by_number(const void *a, const void *b)
 
 /* Saving and validating may lie outside the step's timer; a rollout that the trainer waits for under another name ran
  * beside training. */
-static void settle_step(struct diag_series *s, struct diag_step *step)
+static void settle_step(const struct diagnosis *d, struct diag_series *s, struct diag_step *step)
 {
     static const struct diag_word beside = {"", "rollout beside training", DIAG_METRIC, DIAG_ROLLOUT, NULL, 0};
     int wait = diag_find_label(s, DIAG_WAIT_ROLLOUT, strlen(DIAG_WAIT_ROLLOUT)),
         rollout = diag_find_label(s, "rollout", strlen("rollout"));
     if (wait >= 0 && rollout >= 0 && step->ms[wait] > 0 && step->ms[rollout] > 0) {
-        int to = diag_label(s, &beside);
+        int to = diag_label(d, s, &beside);
         step->ms[to] += step->ms[rollout];
         step->has |= 1ull << to;
         step->ms[rollout] = 0;
@@ -80,7 +80,8 @@ static void settle_step(struct diag_series *s, struct diag_step *step)
 }
 
 /* The steps [from, to) of `list` are one: means over the ranks, of communication the minimum. */
-static void merge_ranks(struct diag_series *s, struct diag_step *const *list, int n, struct diag_step *out)
+static void merge_ranks(const struct diagnosis *d, struct diag_series *s, struct diag_step *const *list, int n,
+                        struct diag_step *out)
 {
     static const struct diag_word slower = {"", DIAG_WAIT_SLOWEST, DIAG_WAITING, DIAG_NEITHER, NULL, 0};
     double waiting = 0;
@@ -107,7 +108,7 @@ static void merge_ranks(struct diag_series *s, struct diag_step *const *list, in
         waiting += ranks && moves ? sum / ranks - low : 0;
     }
     if (waiting > 0) {
-        int k = diag_label(s, &slower);
+        int k = diag_label(d, s, &slower);
         out->ms[k] += waiting;
         out->has |= 1ull << k;
     }
@@ -187,11 +188,9 @@ static void find_unnamed_straggler(const struct diag_series *s, struct diag_step
 /* Names the rank that the others wait for, or its host where all of that host are slow and no other is. */
 static void find_straggler(const struct diagnosis *d, const struct diag_series *s, int run, struct diag_source *out)
 {
-    double *ms = calloc(DIAG_LOGGERS, sizeof *ms), low = INFINITY;
-    uint64_t *has = calloc(DIAG_LOGGERS, sizeof *has);
+    double *ms = arena_alloc(d->arena, (size_t)s->norigins * sizeof *ms), low = INFINITY;
+    uint64_t *has = arena_alloc(d->arena, (size_t)s->norigins * sizeof *has);
     int slow = -1, ranks = 0;
-    if (!ms || !has)
-        abort();
     for (int i = 0; i < s->norigins; i++)
         if (s->origins[i].run == run) {
             ms[i] = mean_compute_ms(s, i, &has[i]);
@@ -218,8 +217,6 @@ static void find_straggler(const struct diagnosis *d, const struct diag_series *
         out->fast_ms = low;
     }
     out->ranks = ranks > 1 ? ranks : 1;
-    free(ms);
-    free(has);
 }
 
 /* Which of the runs it is, where there are several: after a restart, or beside another job. */
@@ -252,10 +249,8 @@ static void name_run(const struct diagnosis *d, const struct diag_series *s, int
 int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct diag_step *out,
                    struct diag_source *source)
 {
-    struct diag_step **list = malloc(((size_t)s->nsteps + 1) * sizeof *list);
+    struct diag_step **list = arena_alloc(d->arena, (size_t)s->nsteps * sizeof *list);
     int n = 0, merged = 0, nruns = 0;
-    if (!list)
-        abort();
     for (int i = 0; i < s->nsteps; i++)
         if (s->origins[s->steps[i].origin].run == run)
             list[n++] = &s->steps[i];
@@ -263,8 +258,8 @@ int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct d
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && list[k]->number == list[i]->number;)
             k++;
-        merge_ranks(s, list + i, k - i, &out[merged]);
-        settle_step(s, &out[merged]);
+        merge_ranks(d, s, list + i, k - i, &out[merged]);
+        settle_step(d, s, &out[merged]);
         merged += out[merged].total_ms > 0;
     }
     int unnamed = 0;
@@ -279,7 +274,6 @@ int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct d
         *source->slow = 0;
         find_unnamed_straggler(s, list, n, source);
     }
-    free(list);
     name_run(d, s, run, nruns, source);
     return merged;
 }

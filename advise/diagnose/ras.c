@@ -108,6 +108,11 @@ int diag_read_ras(struct diagnosis *d, const char *line)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+static void note_member(struct diagnosis *d, enum diag_ras_state state, const cJSON *x, const char *what)
+{
+    note_rank(d, state, (int)json_int(x, "rank", -1), json_str(x, "host", ""), (int)json_int(x, "cuda_dev", -1), what);
+}
+
 int diag_looks_like_ras(const char *chunk, size_t bytes)
 {
     return memmem(chunk, bytes, "\"communicators_count\"", 21) != NULL;
@@ -135,8 +140,7 @@ static void read_counts(struct diagnosis *d, const cJSON *ranks)
             char what[64];
             snprintf(what, sizeof what, "%.20s operation %.0f, others %.0f", op->string, n, most);
             if (n < most)
-                note_rank(d, RAS_BEHIND, (int)json_int(x, "rank", -1), json_str(x, "host", ""),
-                          (int)json_int(x, "cuda_dev", -1), what);
+                note_member(d, RAS_BEHIND, x, what);
         }
     }
 }
@@ -147,8 +151,7 @@ static void read_communicator(struct diagnosis *d, const cJSON *c)
     cJSON_ArrayForEach(x, missing)
     {
         int dead = json_bool(cJSON_GetObjectItem(x, "status"), "considered_dead", 0);
-        note_rank(d, dead ? RAS_DEAD : RAS_MISSING, (int)json_int(x, "rank", -1), json_str(x, "host", ""),
-                  (int)json_int(x, "cuda_dev", -1), "");
+        note_member(d, dead ? RAS_DEAD : RAS_MISSING, x, "");
     }
     cJSON_ArrayForEach(x, ranks)
     {
@@ -156,8 +159,7 @@ static void read_communicator(struct diagnosis *d, const cJSON *c)
         char what[64];
         snprintf(what, sizeof what, "asynchronous error %ld", (long)json_int(status, "async_error", 0));
         if (json_int(status, "async_error", 0) || json_bool(status, "abort_flag", 0))
-            note_rank(d, RAS_ERROR, (int)json_int(x, "rank", -1), json_str(x, "host", ""),
-                      (int)json_int(x, "cuda_dev", -1), what);
+            note_member(d, RAS_ERROR, x, what);
     }
     if (cJSON_IsArray(ranks) && ranks->child)
         read_counts(d, ranks);
@@ -187,7 +189,7 @@ int diag_read_ras_json(struct diagnosis *d, struct diag_input *in, struct err *e
 
 /* ---- judgement --------------------------------------------------------------------------------------------------- */
 
-int diag_hangs_by_ras(const struct judge *j, struct diag_hit *h)
+int diag_hangs_by_ras(const struct judge *j, struct diag_finding *f)
 {
     /* A dead rank explains those that are missing and behind; one in error too. */
     static const enum diag_ras_state order[] = {RAS_DEAD, RAS_ERROR, RAS_MISSING, RAS_BEHIND};
@@ -202,7 +204,7 @@ int diag_hangs_by_ras(const struct judge *j, struct diag_hit *h)
         if (is_text)
             snprintf(ops, sizeof ops, " operation %ld, others %ld", r->lowest, r->most);
         diag_origin_text(&r->first[s], who);
-        return diag_hit(h, s == RAS_BEHIND ? 0.6 : 1, r->place[s],
+        return diag_hit(f, s == RAS_BEHIND ? 0.6 : 1, r->place[s],
                         s == RAS_BEHIND
                             ? "a hang, if a second report repeats it: by NCCL's RAS %d rank%s or process%s %s, first: "
                               "%s%s%s%s: look there first"

@@ -81,25 +81,15 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number)
     d->progress_s = d->clock_s;
 }
 
-int diag_label(struct diag_series *s, const struct diag_word *w)
+int diag_label(const struct diagnosis *d, struct diag_series *s, const struct diag_word *w)
 {
-    int i = 0;
-    while (i < s->nlabels && strcmp(s->labels[i].name, w->phase) != 0)
-        i++;
-    if (i < s->nlabels)
-        return i;
-    struct diag_word other = {NULL, "other", DIAG_OTHER, DIAG_NEITHER, NULL, 1};
-    if (i == DIAG_PHASES)
-        return DIAG_PHASES - 1;
-    if (i == DIAG_PHASES - 1)
-        w = &other;
-    struct diag_label *l = &s->labels[s->nlabels++];
-    snprintf(l->name, sizeof l->name, "%s", w->phase);
-    snprintf(l->parent, sizeof l->parent, "%s", w->parent ? w->parent : "");
-    l->kind = w->kind;
-    l->side = w->side;
-    l->guessed = w->guessed;
-    return i;
+    static const struct diag_word other = {"", "other", DIAG_OTHER, DIAG_NEITHER, NULL, 1};
+    int i = diag_find_label(s, w->phase, strlen(w->phase));
+    if (i >= 0 || s->nlabels == DIAG_PHASES)
+        return i >= 0 ? i : DIAG_PHASES - 1;
+    s->labels[s->nlabels] = s->nlabels == DIAG_PHASES - 1 ? other : *w;
+    s->labels[s->nlabels].phase = arena_strdup(d->arena, s->labels[s->nlabels].phase);
+    return s->nlabels++;
 }
 
 void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms)
@@ -112,7 +102,7 @@ void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_wo
         s->open.has_total = 1;
         return;
     }
-    int k = diag_label(s, w);
+    int k = diag_label(d, s, w);
     s->open.ms[k] += ms;
     s->open.has |= 1ull << k;
 }
@@ -123,7 +113,7 @@ void diag_step_after(struct diagnosis *d, enum diag_format f, const struct diag_
     struct diag_step *last = s->nsteps ? &s->steps[s->nsteps - 1] : NULL;
     if (!last || s->is_open || last->file != d->result.nfiles - 1)
         return;
-    int k = diag_label(s, w);
+    int k = diag_label(d, s, w);
     last->ms[k] += ms;
     last->has |= 1ull << k;
     last->total_ms += ms;
@@ -132,7 +122,7 @@ void diag_step_after(struct diagnosis *d, enum diag_format f, const struct diag_
 int diag_find_label(const struct diag_series *s, const char *name, size_t len)
 {
     for (int i = 0; i < s->nlabels; i++)
-        if (strlen(s->labels[i].name) == len && !strncmp(s->labels[i].name, name, len))
+        if (strlen(s->labels[i].phase) == len && !strncmp(s->labels[i].phase, name, len))
             return i;
     return -1;
 }
@@ -154,7 +144,7 @@ static void carve_out_children(const struct diag_series *s, struct diag_step *st
     int exceeds = step->total_ms > 0 && diag_sum(s, step, DIAG_METRIC) > 1.02 * step->total_ms;
     for (int i = 0; i < s->nlabels; i++) {
         double left = said.ms[i];
-        for (const char *p = s->labels[i].parent; *p && left > 0; p += strspn(p, "|")) {
+        for (const char *p = s->labels[i].parent; p && *p && left > 0; p += strspn(p, "|")) {
             int sometimes = *p == '?';
             p += sometimes;
             size_t n = strcspn(p, "|");

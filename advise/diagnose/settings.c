@@ -34,24 +34,30 @@ static const struct {
      "install flash-attn, or use sdpa"},
 };
 
-/* Keep a setting or message that costs time, the first of its id, with the place of the line being read. */
-static void keep_setting(struct diagnosis *d, const struct diag_setting *s)
+static int is_told(const struct diagnosis *d, const char *name)
 {
     for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].id, s->id))
-            return;
-    if (d->nsettings == DIAG_SETTINGS)
+        if (!strcmp(d->settings[i].finding.id, name))
+            return 1;
+    return 0;
+}
+
+/* Keep a setting or message that costs time, the first of its id, with the place of the line being read. */
+static void keep_setting(struct diagnosis *d, const struct diag_finding *f, int if_hung)
+{
+    if (is_told(d, f->id) || d->nsettings == DIAG_SETTINGS)
         return;
-    d->settings[d->nsettings] = *s;
-    diag_here(d, d->settings[d->nsettings++].place);
+    d->settings[d->nsettings] = (struct diag_setting){*f, if_hung};
+    diag_here(d, d->settings[d->nsettings++].finding.place);
 }
 
 int diag_read_notes(struct diagnosis *d, const char *line)
 {
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (strstr(line, notes[i].mark)) {
-            keep_setting(
-                d, &(struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, 0, "", ""});
+            struct diag_finding f = {notes[i].id, DIAG_LIKELY, notes[i].advice, "", notes[i].weight};
+            snprintf(f.text, sizeof f.text, "%s", notes[i].text);
+            keep_setting(d, &f, 0);
             return 1;
         }
     return 0;
@@ -112,15 +118,6 @@ int diag_read_variables(struct diagnosis *d, const char *line)
 
 /* ---- what lint makes of them ------------------------------------------------------------------------------------- */
 
-/* A reader that has its own word on a variable needs none of lint's. */
-static int is_told(const struct diagnosis *d, const char *name)
-{
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].id, name))
-            return 1;
-    return 0;
-}
-
 void diag_add_lint(struct judge *j)
 {
     struct diagnosis *d = j->d;
@@ -135,15 +132,14 @@ void diag_add_lint(struct judge *j)
     if (l)
         lint_check(l);
     for (size_t n = 0; l && lint_finding(l, n, &f); n++) {
-        struct diag_hit h;
-        const struct diag_rule rule = {arena_strdup(d->arena, f.id), NULL, DIAG_MEASURED,
-                                       arena_strdup(d->arena, f.advice ? f.advice : ""), "nccltune lint FILE"};
-        if (f.severity < FINDING_WARNING || is_told(d, f.subject))
+        struct diag_finding found = {arena_strdup(d->arena, f.id), DIAG_MEASURED,
+                                     arena_strdup(d->arena, f.advice ? f.advice : ""), "nccltune lint FILE"};
+        if (f.severity < FINDING_WARNING || is_told(d, f.subject)) /* by its own word */
             continue;
         const struct diag_variable *v = diag_find_variable(d, f.subject);
-        diag_hit(&h, f.severity == FINDING_ERROR ? 0.35 : 0.12, v ? v->place : "", "%s=%s: %s", f.subject,
+        diag_hit(&found, f.severity == FINDING_ERROR ? 0.35 : 0.12, v ? v->place : "", "%s=%s: %s", f.subject,
                  f.value ? f.value : "?", f.text);
-        diag_add_finding(j->r, &rule, &h);
+        diag_add_finding(j->r, &found);
     }
     lint_free(l);
 }
@@ -163,8 +159,7 @@ static const struct {
     int if_hung; /* it costs nothing, but jobs are known to stall with it */
 } settings[] = {
     {"use_dynamic_bsz", "false", 0, 0.15,
-     "dynamic batch size is off: micro-batches are padded to a fixed number of "
-     "sequences",
+     "dynamic batch size is off: micro-batches are padded to a fixed number of sequences",
      "try use_dynamic_bsz=True with ppo_max_token_len_per_gpu in a short run first, on a release of verl with pull "
      "request 5591: without it FSDP ranks of unequal numbers of micro-batches wait for each other forever"},
     {"use_dynamic_bsz", "true", 0, 0.3,
@@ -198,8 +193,7 @@ static const struct {
      "raise vllm_gpu_memory_utilization until memory is used; colocated training leaves less"},
     {"enforce_eager", "true", 0, 0.05, "the inference engine runs without CUDA graphs",
      "try enforce_eager=False in a short run first: engines over several nodes have stalled while they captured graphs "
-     "(vLLM "
-     "issue 17167)"},
+     "(vLLM issue 17167)"},
     {"overlap_comm", "false", 0, 0.05, "DeepSpeed does not overlap gradient reduction with backward",
      "try overlap_comm true, and compare the loss: a race is reported (DeepSpeed issue 5545)"},
     {"packing", "true", 0, 0.2, "Swift jobs have stalled with packing and streaming under ZeRO-3 (ms-swift issue 9649)",
@@ -282,12 +276,11 @@ int diag_read_settings(struct diagnosis *d, const char *line)
         value = value ? value : value_below(d, line, i);
         if (!value || !is_costly(i, value))
             continue;
-        struct diag_setting s = {
-            settings[i].key, settings[i].text, settings[i].advice, settings[i].weight, settings[i].if_hung, "", ""};
+        struct diag_finding f = {settings[i].key, DIAG_POSSIBLE, settings[i].advice, "", settings[i].weight};
         size_t n = strcspn(value, " ,'\"}");
         n -= n && value[n - 1] == '.'; /* of a sentence */
-        snprintf(s.value, sizeof s.value, "%.*s", (int)(n < sizeof s.value ? n : sizeof s.value - 1), value);
-        keep_setting(d, &s);
+        snprintf(f.text, sizeof f.text, "%s (%s: %.*s)", settings[i].text, f.id, n < 32 ? (int)n : 31, value);
+        keep_setting(d, &f, settings[i].if_hung);
     }
     return d->nsettings > before;
 }

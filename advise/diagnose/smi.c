@@ -172,6 +172,9 @@ static const struct {
     {"pwr", SMI_POWER},
     {"Time", SMI_TIME},
     {"pid", SMI_PID},
+    /* of dcgmi dmon */
+    {"Entity", SMI_INDEX},
+    {"GPUTL", SMI_UTIL},
 };
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -273,16 +276,13 @@ static int guess_columns(struct diag_smi *s, const char *line)
 
 int diag_read_smi(struct diagnosis *d, const char *line)
 {
-    if (!d->smi.columns && d->in->line == 1 && strstr(line, " %,") && guess_columns(&d->smi, line))
-        return read_row(d, line);
-
     struct diag_smi *s = &d->smi;
+    if (!s->columns && d->in->line == 1 && strstr(line, " %,") && guess_columns(s, line))
+        return read_row(d, line);
     if (strstr(line, "utilization.gpu"))
         return strchr(line, ',') && read_header(s, line, 1);
-    if (*line == '#' && (strstr(line, " gpu ") || s->columns)) {
-        const char *names = line + 1;
-        return strstr(line, " sm ") ? read_header(s, names, 0) : s->columns > 0;
-    }
+    if (*line == '#' && (strstr(line, " gpu ") || s->columns))
+        return strstr(line, " sm ") ? read_header(s, line + 1, 0) : s->columns > 0;
     return s->columns && read_row(d, line);
 }
 
@@ -304,27 +304,11 @@ static int read_exporter(struct diagnosis *d, const char *line)
 
 int diag_read_dcgm(struct diagnosis *d, const char *line)
 {
-    struct diag_smi *s = &d->smi;
-    struct diag_fields f;
-    double percent;
     if (!strncmp(line, "DCGM_FI_", 8))
         return read_exporter(d, line);
-    if (!strncmp(line, "#Entity", 7)) {
-        d->dcgm_column = 0;
-        int n = diag_split(&f, line, DIAG_BLANKS);
-        for (int i = 1; i < n; i++)
-            if (f.len[i] == 5 && !strncmp(f.at[i], "GPUTL", 5))
-                d->dcgm_column = i + 1; /* rows name the entity in two words */
-        s->columns = 0;
-        return d->dcgm_column > 0;
-    }
-    if (!d->dcgm_column || strncmp(line, "GPU ", 4) != 0 || diag_split(&f, line, DIAG_BLANKS) <= d->dcgm_column ||
-        !diag_number(f.at[d->dcgm_column], &percent) || percent < 0 || percent > 100)
-        return 0;
-    char name[DIAG_NAME];
-    snprintf(name, sizeof name, "GPU %.*s", (int)(f.len[1] < 8 ? f.len[1] : 8), f.at[1]);
-    take_sample(d, find_gpu(d, name), percent, -1, 0, 0);
-    return 1;
+    if (!strncmp(line, "#Entity", 7))
+        return read_header(&d->smi, line + 1, 0);
+    return d->smi.columns && !strncmp(line, "GPU ", 4) && read_row(d, line + 4); /* the entity's number is behind it */
 }
 
 /* ---- the table: "|   0  NVIDIA H100 ...  On  | 00000000:1B:00.0 Off |", "| N/A 35C P0 63W / 700W | ... | 98% ... |"

@@ -201,21 +201,13 @@ static const struct {
     {"global_seqlen/balanced_max", METRIC("tokens of a rank after balancing, largest"), 1},
 };
 
-static int has_word(const struct diag_word *words, const char *name, size_t len)
-{
-    for (; words->word; words++)
-        if (diag_is_one_of(words->word, name, len))
-            return 1;
-    return 0;
-}
-
 /* The timer's prefix, or -1. */
 static int prefix_of(const char *key, size_t len)
 {
     for (size_t i = 0; i < PREFIXES; i++) {
         size_t n = strlen(prefixes[i].prefix);
         if (len > n && !strncmp(key, prefixes[i].prefix, n) &&
-            (!prefixes[i].no_others || has_word(prefixes[i].words, key + n, len - n)))
+            (!prefixes[i].no_others || diag_find_word(prefixes[i].words, key + n, len - n)))
             return (int)i;
     }
     return -1;

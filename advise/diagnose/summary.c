@@ -1,6 +1,5 @@
 /* From the steps of a run to numbers: medians, shares of wall time, periods, trends, warm-up. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/diagnose/diagnose_internal.h"
@@ -311,7 +310,7 @@ static void add_communication(const struct column *c, struct diag_source *out)
     for (int k = 0; k < c->series->nlabels; k++) {
         comm += c->series->labels[k].kind == DIAG_COMMUNICATION ? sum_over(c, k) : 0;
         compute += c->series->labels[k].kind == DIAG_COMPUTE ? sum_over(c, k) : 0;
-        out->waiting += !strcmp(c->series->labels[k].name, DIAG_WAIT_SLOWEST) ? sum_over(c, k) / c->wall_ms : 0;
+        out->waiting += !strcmp(c->series->labels[k].phase, DIAG_WAIT_SLOWEST) ? sum_over(c, k) / c->wall_ms : 0;
     }
     out->communication_share = fmin(1, comm / c->wall_ms);
     out->hidden_share = fmin(1, hidden / c->wall_ms);
@@ -362,7 +361,7 @@ static void add_warm_up(const struct diagnosis *d, const struct column *c, struc
         double excess = slowest->ms[k] - median_of(c, k, c->from, c->n);
         if (c->series->labels[k].kind != DIAG_METRIC && excess > most) {
             most = excess;
-            memcpy(out->first_phase, c->series->labels[k].name, sizeof out->first_phase);
+            out->first_phase = c->series->labels[k].phase;
         }
     }
 }
@@ -383,6 +382,7 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
     struct diag_source *out = &d->result.sources[d->result.nsources];
     struct column c = {.series = s, .steps = steps, .buffer = buffer};
     memset(out, 0, sizeof *out);
+    out->first_phase = "";
     c.n = diag_merge_run(d, s, run, steps, out);
     if (f == DIAG_MEGATRON)
         c.n = keep_timed(s, steps, c.n);
@@ -391,7 +391,7 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
     d->result.nsources++;
     c.from = warm_up_steps(&c);
     c.wall_ms = sum_over(&c, -1);
-    out->format = s->format;
+    out->format = diag_format_names[f];
     out->left_out = c.from;
     out->step_ms = median_of(&c, -1, c.from, c.n);
     out->growth = growth_of(&c, -1);
@@ -404,7 +404,7 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
     place_of(d, closest(&c, -1, out->step_ms), out->place);
     for (int i = 0; i < s->nlabels; i++) {
         struct diag_phase *p = &out->phases[out->nphases++];
-        memcpy(p->name, s->labels[i].name, sizeof p->name);
+        p->name = s->labels[i].phase;
         p->kind = s->labels[i].kind;
         p->side = s->labels[i].side;
         p->guessed = s->labels[i].guessed;
@@ -425,10 +425,8 @@ static void summarise(struct diagnosis *d, enum diag_format f, int run, struct d
 
 void diag_summarise(struct diagnosis *d)
 {
-    double *buffer = malloc(DIAG_STEPS * sizeof *buffer);
-    struct diag_step *steps = malloc(DIAG_STEPS * sizeof *steps);
-    if (!buffer || !steps)
-        abort();
+    double *buffer = arena_alloc(d->arena, DIAG_STEPS * sizeof *buffer);
+    struct diag_step *steps = arena_alloc(d->arena, DIAG_STEPS * sizeof *steps);
     /* Micro-steps only count where no line says what a whole step took. */
     if (d->series[DIAG_DEEPSPEED].nsteps)
         d->series[DIAG_MICROSTEP].nsteps = 0;
@@ -438,6 +436,4 @@ void diag_summarise(struct diagnosis *d)
         for (int run = runs > 4 ? runs - 4 : 0; run < runs && d->result.nsources < DIAG_SOURCES; run++)
             summarise(d, (enum diag_format)f, run, steps, buffer);
     }
-    free(buffer);
-    free(steps);
 }

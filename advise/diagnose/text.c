@@ -29,6 +29,14 @@ static int width_of(const char *s)
     return n;
 }
 
+/* The first column of a row. */
+static void put_name(FILE *out, const char *name)
+{
+    fputs("  ", out);
+    put_text(out, name);
+    fprintf(out, "%*s", width_of(name) < 28 ? 28 - width_of(name) : 1, "");
+}
+
 /* One unit a table: seconds where a step takes ten. */
 static void print_phase(FILE *out, const struct diag_phase *p, double unit_ms)
 {
@@ -36,10 +44,9 @@ static void print_phase(FILE *out, const struct diag_phase *p, double unit_ms)
     char time[UNIT_TEXT];
     int length = (int)(p->share * 30 + 0.5);
     unit_three_digits(time, p->median_ms / unit_ms);
-    fputs("  ", out);
-    put_text(out, p->name);
-    fprintf(out, "%*s%9s %5.1f  %-13s %-30.*s ", width_of(p->name) < 28 ? 28 - width_of(p->name) : 1, "", time,
-            100 * p->share, p->guessed ? "(unknown)" : diag_kind_name(p->kind), length < 30 ? length : 30, bar);
+    put_name(out, p->name);
+    fprintf(out, "%9s %5.1f  %-13s %-30.*s ", time, 100 * p->share, p->guessed ? "(unknown)" : diag_kind_names[p->kind],
+            length < 30 ? length : 30, bar);
     put_text(out, p->place);
     if (p->period)
         fprintf(out, ", every %d steps", p->period);
@@ -96,10 +103,8 @@ static void print_gpus(FILE *out, const struct diag_result *r)
             "idle %", "samples", "gap s", "W");
     for (int i = 0; i < r->ngpus; i++) {
         const struct diag_gpu *g = &r->gpus[i];
-        fputs("  ", out);
-        put_text(out, g->name);
-        fprintf(out, "%*s%7.0f%11.0f%7.0f%9ld%9.0f", width_of(g->name) < 28 ? 28 - width_of(g->name) : 1, "", g->mean,
-                g->deviation, 100 * g->idle, g->samples, g->longest_gap_s);
+        put_name(out, g->name);
+        fprintf(out, "%7.0f%11.0f%7.0f%9ld%9.0f", g->mean, g->deviation, 100 * g->idle, g->samples, g->longest_gap_s);
         fprintf(out, g->power_W > 0 ? "%7.0f\n" : "      -\n", g->power_W);
     }
     if (r->ngpus > 1)
@@ -110,7 +115,7 @@ static void print_finding(FILE *out, int number, const struct diag_finding *f)
 {
     fprintf(out, "  %d. ", number);
     put_text(out, f->text);
-    fprintf(out, " (%s)\n", diag_confidence_name(f->confidence));
+    fprintf(out, " (%s)\n", diag_confidence_names[f->confidence]);
     put_line(out, "     -> ", f->advice);
     if (*f->command)
         put_line(out, "     ", f->command);
@@ -122,7 +127,7 @@ static void print_failure(FILE *out, const struct diag_failure *f)
 {
     char sure[DIAG_NAME * 2];
     snprintf(sure, sizeof sure, f->echoes ? "%s; lines that follow from it: %ld" : "%s",
-             diag_confidence_name(f->confidence), f->echoes);
+             diag_confidence_names[f->confidence], f->echoes);
     put_line(out, "What:  ", f->what);
     put_line(out, "Where: ", f->where);
     put_line(out, "Why:   ", f->why);

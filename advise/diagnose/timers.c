@@ -84,10 +84,10 @@ static void fold(const char *name, size_t len, char out[DIAG_NAME])
     out[n] = 0;
 }
 
-static const struct diag_word *find_word(const struct diag_word *table, const char *word)
+const struct diag_word *diag_find_word(const struct diag_word *table, const char *word, size_t len)
 {
     for (; table && table->word; table++)
-        if (diag_is_one_of(table->word, word, strlen(word)))
+        if (diag_is_one_of(table->word, word, len))
             return table;
     return NULL;
 }
@@ -113,18 +113,15 @@ static int holds_one_of(const char *word, const char *parts)
 struct diag_word diag_word_of(const struct diag_word *own, const char *name, size_t len, char buffer[DIAG_NAME])
 {
     fold(name, len, buffer);
-    const struct diag_word *known = find_word(own, buffer);
+    const struct diag_word *known = diag_find_word(own, buffer, strlen(buffer));
     if (!known)
-        known = find_word(common, buffer);
+        known = diag_find_word(common, buffer, strlen(buffer));
     /* "forward_time", "sync_ms": the unit is no part of the name. */
     static const char *const units[] = {"_time", "_ms", "_s", "_sec", "_seconds"};
     for (size_t i = 0; !known && i < sizeof units / sizeof *units; i++) {
         size_t n = strlen(buffer), unit = strlen(units[i]);
-        char plain[DIAG_NAME];
-        if (n <= unit || strcmp(buffer + n - unit, units[i]) != 0)
-            continue;
-        snprintf(plain, sizeof plain, "%.*s", (int)(n - unit), buffer);
-        known = find_word(common, plain);
+        if (n > unit && !strcmp(buffer + n - unit, units[i]))
+            known = diag_find_word(common, buffer, n - unit);
     }
     if (known)
         return *known;

@@ -83,7 +83,7 @@ A hang: flight recorders of two ranks
   $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json --json | jq -c '.findings[] | [.id, .evidence]'
   ["hang","fixtures/diagnose/recorder-rank1.json:1"]
   $ nccltune diagnose fixtures/diagnose/recorder-rank0.json fixtures/diagnose/recorder-rank1.json | sed -n 1p
-  *1 of 2 ranks *nccl:all_reduce number 38*number 41: look at rank 1 first. (glob)
+  *rank 1 stands in nccl:all_reduce number 38*number 41: rank 1 is 3 calls behind the others: look there first. (glob)
 
 A hang in a sub-group: only "[rankN]:" is the global rank; groups are told apart; a rank that waits in another group is no suspect
 
@@ -94,9 +94,9 @@ A hang in a sub-group: only "[rankN]:" is the global rank; groups are told apart
   $ nccltune diagnose experts.log | head -1
   A hang: 6 of 7 ranks of EXPERTS timed out in ALLTOALL_BASE number 51 of 64 elements after 10 min 0 s; rank 7 (rank 3 of the group) did not time out: look there first.
   $ { cat experts.log; for r in {0..6}; do late $((2 * r)) $r 51 ALLTOALL_BASE 30 EXPERTS $r; done; late 9 4 99 ALLREDUCE 5 TENSOR 0; } | nccltune diagnose - | head -1
-  A hang: 6 of 7 ranks of EXPERTS * rank 7 (rank 3 of the group) did not time out: look there first; also waiting: 7 ranks in EXPERTS, rank 9 in TENSOR. (glob)
+  A hang: 6 of 7 ranks of EXPERTS * rank 7 (rank 3 of the group) did not time out: look there first; also waiting: 7 ranks in EXPERTS, rank 9 (rank 0 of the group) in TENSOR. (glob)
   $ { for r in 0 2 3; do late $r $r 48 ALLREDUCE 0 default_pg $r; done; late 1 1 47 REDUCE 0 default_pg 1; echo "terminate called after throwing an instance of 'c10::DistBackendError'"; } | nccltune diagnose - | head -1
-  A hang: 4 ranks timed out in different collectives: rank 1 stands in REDUCE number 47, rank 0 in ALLREDUCE number 48: rank 1 is 1 call behind the others: look there first.
+  A hang: 4 ranks timed out in different collectives: rank 1 stands in REDUCE number 47, rank 0 stands in ALLREDUCE number 48: rank 1 is 1 call behind the others: look there first.
 
 GPUs that spin: at full utilisation, with little power; the one that does not is waited for
 

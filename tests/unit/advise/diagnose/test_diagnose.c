@@ -43,7 +43,7 @@ TEST_CASE(samples_are_judged)
         const struct diag_source *s = &r->sources[r->primary];
         /* 0.30 of the trace is the limit itself; its samples may fall on either side. */
         if (strcmp(samples[i].file, "trace.json") != 0 && r->verdict != samples[i].verdict)
-            fail_msg("%s: %s", samples[i].file, diag_verdict_name(r->verdict));
+            fail_msg("%s: %s", samples[i].file, diag_verdict_names[r->verdict]);
         if (fabs(s->communication_share - samples[i].share) > samples[i].tolerance)
             fail_msg("%s: share %g", samples[i].file, s->communication_share);
         if (fabs(s->ratio - samples[i].ratio) > samples[i].tolerance + 0.01)

@@ -102,8 +102,10 @@ TEST_CASE(a_rank_that_never_came)
     feed_as(d, "dumps/nccl_trace_rank_1", DUMP(DONE(6)));
     feed_as(d, "dumps/nccl_trace_rank_3", DUMP(DONE(6) "," WAITS(7)));
     expect_start(
-        d, "A hang: by the flight recorder rank 1 never came to nccl:all_reduce number 7, in which others wait: its "
-           "last is number 6 (1 of 3 ranks are behind); there is no dump of rank 2");
+        d,
+        "A hang: by the flight recorder 3 ranks are in different collectives: rank 1 has ended nccl:all_reduce number "
+        "6, rank 0 stands in nccl:all_reduce number 7: rank 1 is 1 call behind the others: look there first; there is "
+        "no dump of rank 2");
 }
 
 TEST_CASE(a_rank_that_calls_something_else)
@@ -113,8 +115,9 @@ TEST_CASE(a_rank_that_calls_something_else)
     feed_as(d, "rank1.json", DUMP(DONE(6) "," WAITS(7)));
     feed_as(d, "rank2.json", DUMP(DONE(6) "," WAITS(7)));
     expect_start(
-        d, "A hang: by the flight recorder rank 0 calls nccl:all_gather where others call nccl:all_reduce (number 7, "
-           "1 of 3 ranks differ)");
+        d,
+        "A hang: by the flight recorder 3 ranks are in different collectives: rank 0 stands in nccl:all_gather number "
+        "7, rank 1 stands in nccl:all_reduce number 7: look at rank 0 first");
 }
 
 /* What names a function is no dump; nothing is executed. */
@@ -134,7 +137,7 @@ TEST_CASE(groups_are_apart)
     struct diagnosis *d = diagnose_new();
     feed_as(d, "rank0.json", DUMP(WAITS(7) "," ENTRY("1", 900, "all_gather", "completed")));
     feed_as(d, "rank1.json", DUMP(WAITS(7) "," ENTRY("1", 901, "all_gather", "completed")));
-    expect_start(d, "A hang: by the flight recorder the last collective is nccl:all_reduce number 7, not complete");
+    expect_start(d, "A hang: by the flight recorder 2 ranks wait in nccl:all_reduce number 7");
 }
 
 /* ---- stacks ---- */

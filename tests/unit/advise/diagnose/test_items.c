@@ -136,14 +136,15 @@ static const struct item files[] = {
     {"hang-console.log hang-gpus.csv", "A hang: all GPUs have stood at 0 % for 5 min 59 s", ASK, "hang", NULL},
     {"hang-watchdog.log", "A hang: 7 ranks timed out in ALLREDUCE number 1832", ASK, "hang", NULL},
     {"hang-mismatch.log", "A hang: 2 ranks timed out in different collectives", ASK, "hang", NULL},
-    {"recorder-rank0.json", "A hang: by the flight recorder the last collective is nccl:all_reduce number 41", ASK,
-     "hang", NULL},
+    {"recorder-rank0.json", "A hang: by the flight recorder 1 rank waits in nccl:all_reduce number 41", ASK, "hang",
+     NULL},
     {"recorder-rank0.json recorder-rank1.json",
-     "A hang: by the flight recorder 1 of 2 ranks stand in nccl:all_reduce "
-     "number 38, and others have come to number 41",
+     "A hang: by the flight recorder 2 ranks are in different collectives: rank 1 stands in nccl:all_reduce number 38, "
+     "rank 0 stands in nccl:all_reduce number 41: rank 1 is 3 calls behind",
      ASK, "hang", NULL},
     {"nccl_trace_rank_0 nccl_trace_rank_1",
-     "A hang: by the flight recorder rank 1 never came to nccl:all_reduce number 7", ASK, "hang", NULL},
+     "A hang: by the flight recorder 2 ranks are in different collectives: rank 1 has ended nccl:all_reduce number 6",
+     ASK, "hang", NULL},
     {"inspector.jsonl", "AllReduce reaches a bus bandwidth of 412.5 GB/s at 16 GiB on 4 ranks of 2 nodes", ASK,
      "late-rank", "nccl-tests"},
     {"stacks.txt", "Of 4 stacks 3 are at a collective of torch.distributed, but 1 at a data loader", ASK, "hang", NULL},
@@ -171,7 +172,7 @@ static void check(const struct item *item, struct diagnosis *d)
     if (strncmp(r->opening[0], item->opening, strlen(item->opening)) != 0)
         fail_msg("%s: %s", item->what, r->opening[0]);
     if (r->verdict != item->verdict)
-        fail_msg("%s: %s", item->what, diag_verdict_name(r->verdict));
+        fail_msg("%s: %s", item->what, diag_verdict_names[r->verdict]);
     if (item->finding && !finding_of(r, item->finding))
         fail_msg("%s: %s is not found", item->what, item->finding);
     /* What is advised can be pasted: no prompt, no blank to fill in. */

@@ -1,4 +1,4 @@
-/* advise/diagnose/opening.c, advise/diagnose/rules.c and advise/diagnose/evidence.c: the verdict at its limits, each
+/* advise/diagnose/opening.c, advise/diagnose/rules.c and advise/diagnose/findings.c: the verdict at its limits, each
  * cause by a log that has it, and by one that has not. */
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
@@ -39,7 +39,7 @@ TEST_CASE(without_a_timer)
         struct diagnosis *d = read_text(cases[i].log);
         const struct diag_result *r = diagnose_finish(d);
         if (r->verdict != cases[i].verdict)
-            fail_msg("%s is %s", cases[i].log, diag_verdict_name(r->verdict));
+            fail_msg("%s is %s", cases[i].log, diag_verdict_names[r->verdict]);
         assert_non_null(finding_of(r, "no-timer"));
         diagnose_free(d);
     }

@@ -67,4 +67,18 @@ TEST_CASE(odd_times)
     diagnose_free(d);
 }
 
+/* The entity of a row is two words. */
+TEST_CASE(dcgm)
+{
+    struct diagnosis *d = read_text("#Entity   GPUTL   SMACT\nID\nGPU 0     97      0.81\nGPU 1     12      0.10\n"
+                                    "#Entity   GPUTL   SMACT\nID\nGPU 0     97      0.81\nGPU 1     N/A     0.10\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->ngpus, 2);
+    assert_string_equal(r->gpus[1].name, "GPU 1");
+    assert_int_equal(r->gpus[0].samples, 2);
+    assert_near(r->gpus[1].mean, 12, 0);
+    assert_string_equal(r->files[0].formats, "DCGM samples");
+    diagnose_free(d);
+}
+
 TEST_CASES(test_smi)

@@ -281,8 +281,8 @@ TEST_CASE(ranks_in_different_collectives_are_named)
     struct diagnosis *d = read_text(
         "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLGATHER) timing out\n"
         "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=13, OpType=ALLREDUCE, x)\n");
-    assert_non_null(
-        strstr(diagnose_finish(d)->opening[0], "rank 1 stands in ALLGATHER number 12, rank 0 in ALLREDUCE number 13"));
+    assert_non_null(strstr(diagnose_finish(d)->opening[0],
+                           "rank 1 stands in ALLGATHER number 12, rank 0 stands in ALLREDUCE number 13"));
     diagnose_free(d);
 }
 
