@@ -255,6 +255,8 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
     }
     if (!*file->formats)
         name_formats(d->readers, file->formats, sizeof file->formats);
+    if (rc)
+        d->dumps.n = d->first_stand; /* a broken dump says nothing */
     if (rc && e)
         file->problem = arena_strdup(d->arena, e->text);
     d->in = NULL;

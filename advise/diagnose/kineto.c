@@ -105,81 +105,6 @@ enum { COMM = 1, COMPUTE = 2, COPY = 4 };
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
-enum token { END, BROKEN, OBJECT, ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COLON, COMMA, STRING, ATOM };
-
-struct scanner {
-    struct diag_input *in;
-    char text[TEXT]; /* of the last string or atom */
-    int pushed;      /* a character to be read again, -1: none */
-};
-
-static int next_char(struct scanner *s)
-{
-    int c = s->pushed >= 0 ? s->pushed : diag_getc(s->in);
-    if (c == '\n' && s->pushed < 0)
-        s->in->line++;
-    s->pushed = -1;
-    return c;
-}
-
-static enum token read_string(struct scanner *s)
-{
-    size_t n = 0;
-    for (int c; (c = next_char(s)) != '"';) {
-        if (c < 0)
-            return END;
-        /* The only escapes in names that matter are quotes and slashes: the escaped character stands for itself. */
-        if (c == '\\' && (c = next_char(s)) < 0)
-            return END;
-        if (n < TEXT - 1)
-            s->text[n++] = (char)c;
-    }
-    s->text[n] = 0;
-    return STRING;
-}
-
-static enum token read_atom(struct scanner *s, int c)
-{
-    size_t n = 0;
-    for (; isalnum(c) || c == '-' || c == '+' || c == '.'; c = next_char(s))
-        if (n < TEXT - 1)
-            s->text[n++] = (char)c;
-    s->text[n] = 0;
-    s->pushed = c;
-    return n ? ATOM : BROKEN;
-}
-
-static enum token next(struct scanner *s)
-{
-    static const char marks[] = "{[}]:,";
-    static const enum token tokens[] = {OBJECT, ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COLON, COMMA};
-    int c;
-    do
-        c = next_char(s);
-    while (c == ' ' || c == '\t' || c == '\r' || c == '\n');
-    const char *mark = c > 0 ? strchr(marks, c) : NULL;
-    if (c < 0)
-        return END;
-    if (mark)
-        return tokens[mark - marks];
-    return c == '"' ? read_string(s) : read_atom(s, c);
-}
-
-/* Passes over the value that begins with `t`. Nesting is counted, not recursed into. */
-static enum token skip_value(struct scanner *s, enum token t)
-{
-    long depth = 0;
-    for (;; t = next(s)) {
-        if (t == END || t == BROKEN)
-            return t;
-        depth += (t == OBJECT || t == ARRAY) - (t == CLOSE_OBJECT || t == CLOSE_ARRAY);
-        if (depth <= 0)
-            return t;
-    }
-}
-
-/* ---- events ------------------------------------------------------------------------------------------------------ */
-
 #define SHAPES 32
 #define LARGE  (1u << 20) /* bytes, from which a call moves data rather than waits */
 
@@ -194,7 +119,8 @@ struct event {
 
 struct trace {
     struct diagnosis *d;
-    struct scanner scanner;
+    struct diag_input *in;
+    char text[TEXT];    /* of the last string or atom */
     struct event event; /* that is being read */
     struct diag_timeline *timeline;
     char device[32]; /* "pid" of the GPU that counts */
@@ -204,6 +130,75 @@ struct trace {
     struct diag_traced shapes[SHAPES]; /* NCCL's kernels by call */
     int nshapes;
 };
+
+enum token { END, BROKEN, OBJECT, ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COLON, COMMA, STRING, ATOM };
+
+static int next_char(struct trace *t)
+{
+    int c = diag_getc(t->in);
+    t->in->line += c == '\n';
+    return c;
+}
+
+static enum token read_string(struct trace *t)
+{
+    size_t n = 0;
+    for (int c; (c = next_char(t)) != '"';) {
+        /* The only escapes in names that matter are quotes and slashes: the escaped character stands for itself. */
+        if (c < 0 || (c == '\\' && (c = next_char(t)) < 0))
+            return END;
+        if (n < TEXT - 1)
+            t->text[n++] = (char)c;
+    }
+    t->text[n] = 0;
+    return STRING;
+}
+
+/* A number or word that begins with `c`; the character behind it is put back. */
+static enum token read_atom(struct trace *t, int c)
+{
+    size_t n = 0;
+    for (; isalnum(c) || c == '-' || c == '+' || c == '.'; c = next_char(t))
+        if (n < TEXT - 1)
+            t->text[n++] = (char)c;
+    t->text[n] = 0;
+    if (c >= 0) {
+        t->in->pos--;
+        t->in->line -= c == '\n';
+    }
+    return n ? ATOM : BROKEN;
+}
+
+static enum token next(struct trace *t)
+{
+    static const char marks[] = "{[}]:,";
+    static const enum token tokens[] = {OBJECT, ARRAY, CLOSE_OBJECT, CLOSE_ARRAY, COLON, COMMA};
+    int c;
+    do
+        c = next_char(t);
+    while (c == ' ' || c == '\t' || c == '\r' || c == '\n');
+    const char *mark = c > 0 ? strchr(marks, c) : NULL;
+    if (c < 0)
+        return END;
+    if (mark)
+        return tokens[mark - marks];
+    return c == '"' ? read_string(t) : read_atom(t, c);
+}
+
+/* Passes over the value that begins with `k`. Nesting is counted, not recursed into. */
+static enum token skip_value(struct trace *t, enum token k)
+{
+    long depth = 0;
+    for (;; k = next(t)) {
+        if (k == END || k == BROKEN)
+            return k;
+        depth += (k == OBJECT || k == ARRAY) - (k == CLOSE_OBJECT || k == CLOSE_ARRAY);
+        if (depth <= 0)
+            return k;
+    }
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* The value of a key, `t`. */
 static void take_field(struct event *ev, const char *key, enum token t, const char *text)
@@ -322,7 +317,7 @@ static enum role role_within(enum role in, enum token token, const char *key)
 static void take_scalar(struct trace *t, enum role in, const char *key, enum token token)
 {
     double number;
-    const char *text = t->scanner.text;
+    const char *text = t->text;
     if (in == EVENT || in == ARGUMENTS)
         take_field(&t->event, key, token, text);
     else if (in == GROUP && token == STRING && !*t->event.group)
@@ -334,19 +329,18 @@ static void take_scalar(struct trace *t, enum role in, const char *key, enum tok
 /* The members of an object or array, its bracket already read. Returns `close`, END or BROKEN. */
 static enum token read_members(struct trace *t, enum role in, enum token close)
 {
-    struct scanner *s = &t->scanner;
     char key[24] = "";
-    for (enum token k = next(s); k != close; k = next(s)) {
+    for (enum token k = next(t); k != close; k = next(t)) {
         enum role inner = NOTHING;
         if (k == COMMA)
             continue;
         if (close == CLOSE_OBJECT) {
             if (k != STRING)
                 return k == END ? END : BROKEN;
-            snprintf(key, sizeof key, "%.23s", s->text);
-            if ((k = next(s)) != COLON)
+            snprintf(key, sizeof key, "%.23s", t->text);
+            if ((k = next(t)) != COLON)
                 return k == END ? END : BROKEN;
-            k = next(s);
+            k = next(t);
         }
         if (k == OBJECT || k == ARRAY)
             inner = role_within(in, k, key);
@@ -355,7 +349,7 @@ static enum token read_members(struct trace *t, enum role in, enum token close)
         if (k == STRING || k == ATOM)
             take_scalar(t, in, key, k);
         else if (k == OBJECT || k == ARRAY)
-            k = inner ? read_members(t, inner, k == OBJECT ? CLOSE_OBJECT : CLOSE_ARRAY) : skip_value(s, k);
+            k = inner ? read_members(t, inner, k == OBJECT ? CLOSE_OBJECT : CLOSE_ARRAY) : skip_value(t, k);
         else
             return k == END ? END : BROKEN;
         if (k == END || k == BROKEN)
@@ -406,9 +400,9 @@ int diag_looks_like_trace(const char *chunk, size_t bytes)
 
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
 {
-    struct trace t = {.d = d, .scanner = {.in = in, .pushed = -1}, .timeline = diag_timeline_new(), .rank = -1};
+    struct trace t = {.d = d, .in = in, .timeline = diag_timeline_new(), .rank = -1};
     in->line = 1;
-    enum token end = next(&t.scanner);
+    enum token end = next(&t);
     if (end == OBJECT || end == ARRAY)
         end = end == OBJECT ? read_members(&t, DOCUMENT, CLOSE_OBJECT) : read_members(&t, EVENTS, CLOSE_ARRAY);
     else if (end != END)

@@ -79,9 +79,8 @@ int diag_fold_file(const char *name, char folded[DIAG_FOLDED])
 
 /* A process and the rank that it has in its largest communicator. */
 struct process {
-    char host[48];
-    long pid;
-    int gpu, rank, ranks;
+    struct diag_origin who;
+    int ranks;
 };
 #define PROCESSES 4096 /* with room for 2,048; of more the rank is not known */
 
@@ -109,16 +108,16 @@ static struct process *find_process(struct diag_origins *o, const struct diag_or
         h = h * 33u + (unsigned char)*p;
     for (unsigned i = h % PROCESSES;; i = (i + 1) % PROCESSES) {
         struct process *p = &o->processes[i];
-        if (!*p->host) {
-            if (!add || o->n >= PROCESSES / 2)
-                return NULL;
+        if (p->who.pid == who->pid && p->who.gpu == who->gpu && !strcmp(p->who.host, who->host))
+            return p;
+        if (!*p->who.host && (!add || o->n >= PROCESSES / 2))
+            return NULL;
+        if (!*p->who.host) {
             o->n++;
-            *p = (struct process){.pid = who->pid, .gpu = who->gpu, .rank = -1};
-            memcpy(p->host, who->host, sizeof p->host);
+            p->who = *who;
+            p->who.rank = -1;
             return p;
         }
-        if (p->pid == who->pid && p->gpu == who->gpu && !strcmp(p->host, who->host))
-            return p;
     }
 }
 
@@ -134,24 +133,17 @@ static void note_host(struct diag_origins *o, const char *host)
 /* "host:pid:tid [gpu] ..." in front of NCCL's own text. Returns whether it is there. */
 static int read_prefix(const char *line, const char *nccl, struct diag_origin *who)
 {
-    for (const char *p = line; p < nccl; p++) {
-        char *end;
-        size_t n = strcspn(p, ": ");
-        if (p[n] == ':' && n && n < sizeof who->host && p[n + 1] >= '0' && p[n + 1] <= '9') {
-            long pid = strtol(p + n + 1, &end, 10);
-            if (*end == ':' && end[1] >= '0' && end[1] <= '9') {
-                strtol(end + 1, &end, 10);
-                if (!strncmp(end, " [", 2)) {
-                    snprintf(who->host, sizeof who->host, "%.*s", (int)n, p);
-                    who->pid = pid;
-                    who->gpu = (int)strtol(end + 2, NULL, 10);
-                    return 1;
-                }
-            }
+    static const char digits[] = "0123456789";
+    for (const char *p = line; p < nccl && *p; p += strcspn(p, ": "), p += *p != 0) {
+        const size_t host = strcspn(p, ": "), pid = p[host] == ':' ? strspn(p + host + 1, digits) : 0;
+        const char *tid = p + host + 1 + pid;
+        const size_t n = pid && *tid == ':' ? strspn(tid + 1, digits) : 0;
+        if (host && host < sizeof who->host && n && !strncmp(tid + 1 + n, " [", 2)) {
+            snprintf(who->host, sizeof who->host, "%.*s", (int)host, p);
+            who->pid = strtol(p + host + 1, NULL, 10);
+            who->gpu = (int)strtol(tid + n + 3, NULL, 10);
+            return 1;
         }
-        p += n;
-        if (!*p)
-            return 0;
     }
     return 0;
 }
@@ -185,10 +177,10 @@ void diag_find_origin(struct diagnosis *d, const char *raw)
         ranks = (int)diag_number_behind(nccl, " nRanks ");
     struct process *p = find_process(d->origins, who, ranks > 0);
     if (p && ranks > p->ranks && rank < ranks) {
-        p->rank = rank;
+        p->who.rank = rank;
         p->ranks = ranks;
     }
-    who->rank = p && p->rank >= 0 ? p->rank : who->rank;
+    who->rank = p && p->who.rank >= 0 ? p->who.rank : who->rank;
 }
 
 char *diag_origin_text(const struct diag_origin *who, char text[DIAG_NAME * 2])

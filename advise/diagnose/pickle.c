@@ -208,10 +208,8 @@ int diag_read_pickle(struct diagnosis *d, struct diag_input *in, struct err *e)
     while (take_instruction(&p))
         ;
     arena_free(p.arena);
-    if (p.failed || p.n != 1 || !p.entries) {
-        d->dumps.n = d->first_stand;
+    if (p.failed || p.n != 1 || !p.entries)
         return err_at(e, in->path, 0, 0, "not a complete pickle of PyTorch's flight recorder");
-    }
     d->taken += p.entries;
     diag_end_dump(d, p.rank);
     return 0;

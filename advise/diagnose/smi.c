@@ -66,22 +66,6 @@ static void follow_run(struct diagnosis *d, struct diag_sampled_gpu *g, double p
     diag_here(d, g->out.tail_place);
 }
 
-static void count(struct diag_samples *s, struct diag_sampled_gpu *g, double percent, double power_W, double limit_W)
-{
-    s->round_low = s->in_round ? fmin(s->round_low, percent) : percent;
-    s->round_high = s->in_round ? fmax(s->round_high, percent) : percent;
-    s->in_round = g->round_seen = 1;
-    g->out.samples++;
-    g->sum += percent;
-    g->squares += percent * percent;
-    g->idle += percent < IDLE;
-    g->power_sum += power_W;
-    g->powers += power_W > 0;
-    if (percent >= FULL && power_W > 0)
-        g->at_W[(int)fmin(power_W / WATTS, DIAG_POWERS - 1)]++;
-    g->out.limit_W = limit_W > 0 ? limit_W : g->out.limit_W;
-}
-
 /* A sample of `g` (NULL: there was no room): percent busy, seconds (-1: samples count as seconds), watts (0: unknown).
  */
 static void take_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double percent, double now_s, double power_W,
@@ -96,7 +80,18 @@ static void take_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double 
         s->first_s = now_s;
     if (g->round_seen)
         end_round(s);
-    count(s, g, percent, power_W, limit_W);
+    s->round_low = s->in_round ? fmin(s->round_low, percent) : percent;
+    s->round_high = s->in_round ? fmax(s->round_high, percent) : percent;
+    s->in_round = g->round_seen = 1;
+    g->out.samples++;
+    g->sum += percent;
+    g->squares += percent * percent;
+    g->idle += percent < IDLE;
+    g->power_sum += power_W;
+    g->powers += power_W > 0;
+    if (percent >= FULL && power_W > 0)
+        g->at_W[(int)fmin(power_W / WATTS, DIAG_POWERS - 1)]++;
+    g->out.limit_W = limit_W > 0 ? limit_W : g->out.limit_W;
     g->last_s = now_s;
     follow_run(d, g, percent, now_s);
     if (percent >= IDLE) {
