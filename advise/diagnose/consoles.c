@@ -38,7 +38,6 @@ static const struct diag_word megatron_words[] = {
      DIAG_TRAIN, WHOLE},
     {"embedding_grads_all_reduce|conditional_embedder_grads_all_reduce", "gradients of the embedding",
      DIAG_COMMUNICATION, DIAG_TRAIN, WHOLE},
-    {"optimizer", "optimizer", DIAG_COMPUTE, DIAG_TRAIN},
     {"params_all_gather", "weight gather", DIAG_COMMUNICATION, DIAG_TRAIN, "optimizer"},
     {"backward_reduce_model_grads", "gradient sync", DIAG_COMMUNICATION, DIAG_TRAIN},
     {"backward_gather_model_params", "weight gather", DIAG_COMMUNICATION, DIAG_TRAIN},
@@ -46,8 +45,6 @@ static const struct diag_word megatron_words[] = {
      "grad|optimizer_unscale_and_check_inf|optimizer_clip_main_grad|optimizer_count_zeros|optimizer_inner_step|"
      "optimizer_copy_main_to_model_params|interval_time",
      NULL}, /* within others, or the iteration again */
-    {"save_checkpoint", "checkpoint", DIAG_SAVE, DIAG_NEITHER},
-    {"eval_time", "validation", DIAG_SAVE, DIAG_NEITHER},
     {NULL},
 };
 

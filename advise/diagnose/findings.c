@@ -5,7 +5,6 @@
 
 #include "advise/diagnose/rules.h"
 
-#define NOT "not the network: "
 #define TUNE                                                        \
     "nccltune workload --from-launch train.sh -o workload.json && " \
     "nccltune tune --workload workload.json -o profile"
@@ -15,7 +14,7 @@
 static const struct diag_rule {
     const char *id;
     enum diag_confidence confidence;
-    const char *advice, *command; /* command "" without */
+    const char *advice, *command; /* command NULL or "": none */
     double limit;                 /* part of the step; 0: other conditions */
     const char *phase;            /* its name; of a kind the start of the sentence */
     enum diag_kind kind;          /* DIAG_COMPUTE: the phase alone */
@@ -25,19 +24,18 @@ static const struct diag_rule {
     {"communication-ratio", DIAG_MEASURED,
      "tune after the larger items, and only if a trace shows that the job waits for it", TUNE},
     {"rollout", DIAG_MEASURED,
-     NOT "raise the inference engine's memory fraction (gpu_memory_utilization) and batch, use the smallest tensor "
-         "parallelism that fits the model, CUDA graphs, or asynchronous rollout",
+     "not the network: raise the inference engine's memory fraction (gpu_memory_utilization) and batch, use the "
+     "smallest tensor parallelism that fits the model, CUDA graphs, or asynchronous rollout",
      "curl -s http://localhost:8000/metrics | nccltune diagnose -", 0.35, "rollout"},
     {"long-tail", DIAG_LIKELY,
-     NOT "GPUs wait for the longest responses: over-sample and cut off, roll out asynchronously, or balance by length",
-     ""},
+     "not the network: GPUs wait for the longest responses: over-sample and cut off, roll out asynchronously, or "
+     "balance by length"},
     {"cut-off", DIAG_POSSIBLE,
-     NOT
-     "responses run into max_response_length: raise it, or penalise length; endless responses set the rollout's time",
-     ""},
+     "not the network: responses run into max_response_length: raise it, or penalise length; endless responses set the "
+     "rollout's time"},
     {"reward", DIAG_MEASURED,
-     NOT "rewards run on the CPU or on a server: more workers (reward_model.launch_reward_fn_async, num_workers), "
-         "overlap them with the rollout, time-limit each",
+     "not the network: rewards run on the CPU or on a server: more workers (reward_model.launch_reward_fn_async, "
+     "num_workers), overlap them with the rollout, time-limit each",
      "py-spy dump --pid " TRAINER " | nccltune diagnose -", 0.15, "reward"},
     {"log-probabilities", DIAG_MEASURED,
      "a forward pass of the trainer: raise log_prob_micro_batch_size, skip it where one update follows one rollout, "
@@ -56,43 +54,40 @@ static const struct diag_rule {
      "critic update"},
     {"weight-sync", DIAG_MEASURED, "weight sync: bucketed updates, the same layout on both sides, GPUDirect RDMA", TUNE,
      0.20, "weight sync"},
-    {"data-loader", DIAG_MEASURED, NOT "more data loader workers, pinned memory, prefetch, faster storage", "", 0.10,
-     "waiting for data takes", DIAG_DATA},
-    {"offload", DIAG_MEASURED, NOT "switch offload of parameters or optimizer off if they fit, or shard further", "",
-     0.05, "copies between GPU and host that nothing hides take", DIAG_OFFLOAD},
-    {"checkpoint", DIAG_MEASURED, NOT "save and validate less often, or asynchronously", "", 0.10,
+    {"data-loader", DIAG_MEASURED, "not the network: more data loader workers, pinned memory, prefetch, faster storage",
+     "", 0.10, "waiting for data takes", DIAG_DATA},
+    {"offload", DIAG_MEASURED,
+     "not the network: switch offload of parameters or optimizer off if they fit, or shard further", "", 0.05,
+     "copies between GPU and host that nothing hides take", DIAG_OFFLOAD},
+    {"checkpoint", DIAG_MEASURED, "not the network: save and validate less often, or asynchronously", "", 0.10,
      "checkpoints and validation take", DIAG_SAVE},
     {"idle", DIAG_MEASURED,
-     NOT
-     "launch-bound or waiting for the host: torch.compile or CUDA graphs, larger micro-batches, less synchronisation "
-     "in the training loop",
+     "not the network: launch-bound or waiting for the host: torch.compile or CUDA graphs, larger micro-batches, less "
+     "synchronisation in the training loop",
      "", 0.20, "the GPU is idle for", DIAG_IDLE},
     {"waiting-for-rollout", DIAG_MEASURED,
-     NOT
-     "the trainer idles until rollouts come: give the rollout more GPUs or the trainer fewer, allow more staleness, or "
-     "cut long responses",
+     "not the network: the trainer idles until rollouts come: give the rollout more GPUs or the trainer fewer, allow "
+     "more staleness, or cut long responses",
      "", 0.20, DIAG_WAIT_ROLLOUT},
     {"not-timed", DIAG_MEASURED, "profile a few steps with torch.profiler, or switch the framework's timers on",
      "nccltune diagnose rank0.pt.trace.json", 0.25, "not timed"},
     {"sequence-imbalance", DIAG_LIKELY,
-     NOT "ranks wait for the one with the most text: trainer.balance_batch=True; try "
-         "use_dynamic_bsz=True or packing in a short run (jobs have stalled with them)",
-     ""},
+     "not the network: ranks wait for the one with the most text: trainer.balance_batch=True; try "
+     "use_dynamic_bsz=True or packing in a short run (jobs have stalled with them)"},
     {"stragglers", DIAG_MEASURED,
      "collectives wait for the slowest rank: balance pipeline stages and sequence lengths, and compare the GPUs' "
      "clocks",
      "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,power.draw --format=csv -l 1"},
-    {"runs", DIAG_MEASURED, "pass the files of one job to see only that job", ""},
+    {"runs", DIAG_MEASURED, "pass the files of one job to see only that job"},
     {"largest-phase", DIAG_MEASURED, "look here first: profile a few steps with torch.profiler",
      "nccltune diagnose rank0.pt.trace.json"},
     {"hang", DIAG_LIKELY,
      "by frequency: one rank died or runs another collective (its log, out of memory), one node cannot be reached "
      "(wrong HCA, GID or interface, a dark port), a data loader or reward worker waits, peer access between two GPUs "
-     "is "
-     "broken (PCIe ACS): compare the stacks of all ranks, and the first rank's log that ends",
+     "is broken (PCIe ACS): compare the stacks of all ranks, and the first rank's log that ends",
      "nccltune doctor --job; nccltune lint --pid " TRAINER "; py-spy dump --pid " TRAINER " | nccltune diagnose -"},
     {"gpu-imbalance", DIAG_MEASURED,
-     "balance work between ranks: sequence lengths, pipeline stages, experts; a waiting GPU shows as idle", ""},
+     "balance work between ranks: sequence lengths, pipeline stages, experts; a waiting GPU shows as idle"},
     {"gpu-spins", DIAG_LIKELY,
      "one rank or GPU computes longer, or the network is slow: compare clocks, temperatures and the ranks' data",
      "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,clocks.sm,power.draw --format=csv -l 1"},
@@ -107,19 +102,17 @@ static const struct diag_rule {
      "something changed at that step: longer sequences, throttled or lost GPUs, another job on the network or the file "
      "system; look at the lines and at the nodes' logs of that time",
      "dmesg -T | grep -i -e nvrm -e mlx5; nvidia-smi -q -d PERFORMANCE"},
-    {"trend", DIAG_MEASURED, "check for growing sequences, fragmented memory, or throttled clocks", ""},
+    {"trend", DIAG_MEASURED, "check for growing sequences, fragmented memory, or throttled clocks"},
     {"first-step", DIAG_MEASURED,
-     NOT
-     "compilation, remove-padding kernels or graph capture at the start; cache the compiled kernels if jobs are short",
-     ""},
+     "not the network: compilation, remove-padding kernels or graph capture at the start; cache the compiled kernels "
+     "if jobs are short"},
     {"start-stall", DIAG_MEASURED,
-     NOT "weights are loaded or kernels compiled on the host; look there first if jobs are short", ""},
+     "not the network: weights are loaded or kernels compiled on the host; look there first if jobs are short"},
     {"no-timer", DIAG_MEASURED,
      "profile a few steps with torch.profiler and read the trace with nccltune diagnose, or switch the framework's "
-     "timers on (Megatron-LM --timing-log-level 2, DeepSpeed wall_clock_breakdown)",
-     ""},
-    {"trace-devices", DIAG_MEASURED, "profile one rank a file", ""},
-    {"trace-cut", DIAG_MEASURED, "let the profiler finish writing", ""},
+     "timers on (Megatron-LM --timing-log-level 2, DeepSpeed wall_clock_breakdown)"},
+    {"trace-devices", DIAG_MEASURED, "profile one rank a file"},
+    {"trace-cut", DIAG_MEASURED, "let the profiler finish writing"},
     {"sockets", DIAG_MEASURED,
      "install or load the RDMA stack in the container, name the HCAs (NCCL_IB_HCA) and the GID, and check for a plugin "
      "that failed to load",
@@ -147,15 +140,14 @@ static const struct diag_rule {
     {"other-release", DIAG_MEASURED, "measure again with this NCCL, or start jobs with the profile's",
      "nccltune tune -o profile"},
     {"other-values", DIAG_MEASURED,
-     "remove them from the script to use the profile's; nccltune explain PROFILE NAME shows why", ""},
+     "remove them from the script to use the profile's; nccltune explain PROFILE NAME shows why"},
     {"unused-hcas", DIAG_MEASURED, "check NCCL_IB_HCA in the job, and the ports' state in the container",
      "nccltune lint --env; nccltune probe"},
     {"slow-variable", DIAG_LIKELY,
      "unset it for all ranks (NCCL uses all HCAs of the network by itself), and run again", "nccltune lint FILE"},
     {"below-expected", DIAG_LIKELY,
      "the command lists what would, nearest first: GPUDirect RDMA off, NICs missing or slow, sockets; run again with "
-     "NCCL_DEBUG=INFO",
-     ""},
+     "NCCL_DEBUG=INFO"},
     {"wrong-values", DIAG_MEASURED,
      "a defect of hardware or driver: run with one GPU pair, one HCA and one protocol (NCCL_PROTO=Simple) at a time to "
      "find where; PCIe ACS, a GPU or a link that flips bits",
@@ -174,14 +166,13 @@ static const struct diag_rule {
     {"one-gpu-a-node", DIAG_LIKELY,
      "start one rank on every GPU of the nodes to use all HCAs; one GPU per node cannot fill more than its own HCA",
      "mpirun -np GPUS -N GPUS_PER_NODE ... -g 1"},
-    {"nccl-tests", DIAG_MEASURED, "compare with other runs, and tune from them", ""},
+    {"nccl-tests", DIAG_MEASURED, "compare with other runs, and tune from them"},
     {"engine-full", DIAG_MEASURED,
-     "more memory for the cache: gpu_memory_utilization, a smaller max_model_len, FP8 cache, or more engines", ""},
-    {"engine-preempts", DIAG_MEASURED, "lower max_num_seqs or give the cache more memory", ""},
+     "more memory for the cache: gpu_memory_utilization, a smaller max_model_len, FP8 cache, or more engines"},
+    {"engine-preempts", DIAG_MEASURED, "lower max_num_seqs or give the cache more memory"},
     {"engine-starves", DIAG_LIKELY,
      "it could run more: a larger batch of prompts, more concurrent requests, or fewer engines; at the end of a "
-     "rollout this is the long tail",
-     ""},
+     "rollout this is the long tail"},
 };
 
 int diag_hit(struct diag_finding *f, double weight, const char *place, const char *fmt, ...)
@@ -208,7 +199,8 @@ struct diag_finding *diag_found(struct judge *j, const char *id, double weight, 
     va_list ap;
     while (strcmp(rule->id, id) != 0)
         rule++;
-    *f = (struct diag_finding){rule->id, rule->confidence, rule->advice, rule->command, fmin(1, fmax(0, weight))};
+    *f = (struct diag_finding){rule->id, rule->confidence, rule->advice, rule->command ? rule->command : "",
+                               fmin(1, fmax(0, weight))};
     va_start(ap, fmt);
     vsnprintf(f->text, sizeof f->text, fmt, ap);
     va_end(ap);

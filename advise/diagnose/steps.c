@@ -169,10 +169,6 @@ static const struct {
 
 /* Whole keys: steps of trainers without timers, and what explains a rollout or a batch. `unit` is what the value is
  * multiplied by, negative: what is divided by it. */
-#define METRIC(name)                        \
-    {                                       \
-        "", name, DIAG_METRIC, DIAG_NEITHER \
-    }
 static const struct {
     const char *key;
     struct diag_word word;
@@ -184,21 +180,21 @@ static const struct {
     {"train_speed(iter/s)", {"", diag_total_mark}, -1e3},
     {"time_metrics/end_to_end(s)", {"", diag_total_mark}, 1e3},
     {"time_metrics/data_loading(s)", {"", "data", DIAG_DATA, DIAG_NEITHER}, 1e3},
-    {"perf/mfu/actor", METRIC("MFU, actor update"), 1},
-    {"perf/actor_train_tflops", METRIC("TFLOP/s, actor update"), 1},
-    {"MFU", METRIC("MFU by Swift"), 1},
-    {"fully_async/trainer/idle_ratio", METRIC("idle part of the trainer"), 1},
-    {"response_length/mean", METRIC("response length, mean"), 1},
-    {"response_length/max", METRIC("response length, longest"), 1},
-    {"response_length/clip_ratio", METRIC("responses cut off"), 1},
-    {"completions/mean_length", METRIC("response length, mean"), 1},
-    {"completions/max_length", METRIC("response length, longest"), 1},
-    {"completions/clipped_ratio", METRIC("responses cut off"), 1},
-    {"completion_length", METRIC("response length, mean"), 1},
-    {"global_seqlen/mean", METRIC("tokens of a rank, mean"), 1},
-    {"global_seqlen/minmax_diff", METRIC("tokens of a rank, largest less smallest"), 1},
-    {"global_seqlen/balanced_min", METRIC("tokens of a rank after balancing, smallest"), 1},
-    {"global_seqlen/balanced_max", METRIC("tokens of a rank after balancing, largest"), 1},
+    {"perf/mfu/actor", {"", "MFU, actor update", DIAG_METRIC}, 1},
+    {"perf/actor_train_tflops", {"", "TFLOP/s, actor update", DIAG_METRIC}, 1},
+    {"MFU", {"", "MFU by Swift", DIAG_METRIC}, 1},
+    {"fully_async/trainer/idle_ratio", {"", "idle part of the trainer", DIAG_METRIC}, 1},
+    {"response_length/mean", {"", "response length, mean", DIAG_METRIC}, 1},
+    {"response_length/max", {"", "response length, longest", DIAG_METRIC}, 1},
+    {"response_length/clip_ratio", {"", "responses cut off", DIAG_METRIC}, 1},
+    {"completions/mean_length", {"", "response length, mean", DIAG_METRIC}, 1},
+    {"completions/max_length", {"", "response length, longest", DIAG_METRIC}, 1},
+    {"completions/clipped_ratio", {"", "responses cut off", DIAG_METRIC}, 1},
+    {"completion_length", {"", "response length, mean", DIAG_METRIC}, 1},
+    {"global_seqlen/mean", {"", "tokens of a rank, mean", DIAG_METRIC}, 1},
+    {"global_seqlen/minmax_diff", {"", "tokens of a rank, largest less smallest", DIAG_METRIC}, 1},
+    {"global_seqlen/balanced_min", {"", "tokens of a rank after balancing, smallest", DIAG_METRIC}, 1},
+    {"global_seqlen/balanced_max", {"", "tokens of a rank after balancing, largest", DIAG_METRIC}, 1},
 };
 
 /* The timer's prefix, or -1. */
