@@ -87,8 +87,9 @@ int diag_label(const struct diagnosis *d, struct diag_series *s, const struct di
     int i = diag_find_label(s, w->phase, strlen(w->phase));
     if (i >= 0 || s->nlabels == DIAG_PHASES)
         return i >= 0 ? i : DIAG_PHASES - 1;
-    s->labels[s->nlabels] = s->nlabels == DIAG_PHASES - 1 ? other : *w;
-    s->labels[s->nlabels].phase = arena_strdup(d->arena, s->labels[s->nlabels].phase);
+    w = s->nlabels == DIAG_PHASES - 1 ? &other : w;
+    s->labels[s->nlabels] =
+        (struct diag_word){"", arena_strdup(d->arena, w->phase), w->kind, w->side, w->parent, w->guessed};
     return s->nlabels++;
 }
 
