@@ -29,19 +29,11 @@ static int same_error(const char *x, const char *y)
     return n == strcspn(y, ":") && !strncmp(x, y, n);
 }
 
-/* Whether the host has an error of that kind ("memlock-low: …"). */
-static int has_error(const struct topo_host *h, const char *error)
+/* Whether one of the list is of that kind ("memlock-low: …"). */
+static int has_error(const char *const *list, int n, const char *error)
 {
-    for (int i = 0; i < h->nerrors; i++)
-        if (same_error(h->errors[i], error))
-            return 1;
-    return 0;
-}
-
-static int is_shared_error(const struct grouping *g, const char *error)
-{
-    for (int i = 0; i < g->found.nshared; i++)
-        if (same_error(g->found.shared[i], error))
+    for (int i = 0; i < n; i++)
+        if (same_error(list[i], error))
             return 1;
     return 0;
 }
@@ -49,23 +41,20 @@ static int is_shared_error(const struct grouping *g, const char *error)
 /* Kinds of errors are few, so every host is asked once for each. */
 static void find_shared_errors(struct grouping *g)
 {
-    const int most = 64;
-    const char *seen[64];
+    enum { MOST = 64 };
+    const char *seen[MOST];
     int nseen = 0;
     for (int i = 0; i < g->t->nhosts; i++)
-        for (int k = 0; k < g->t->hosts[i].nerrors && nseen < most; k++) {
+        for (int k = 0; k < g->t->hosts[i].nerrors && nseen < MOST; k++) {
             const char *error = g->t->hosts[i].errors[k];
-            int known = 0, have = 0;
-            for (int s = 0; s < nseen && !known; s++)
-                known = same_error(seen[s], error);
-            if (known)
+            int have = 0;
+            if (has_error(seen, nseen, error))
                 continue;
             seen[nseen++] = error;
             for (int h = 0; h < g->t->nhosts; h++)
-                have += has_error(&g->t->hosts[h], error);
-            if (have * 2 <= g->t->nhosts)
-                continue;
-            ARENA_ADD(g->a, g->found.shared, g->found.nshared) = error;
+                have += has_error(g->t->hosts[h].errors, g->t->hosts[h].nerrors, error);
+            if (have * 2 > g->t->nhosts)
+                ARENA_ADD(g->a, g->found.shared, g->found.nshared) = error;
         }
 }
 
@@ -73,7 +62,7 @@ static void find_shared_errors(struct grouping *g)
 static const char *find_own_error(const struct grouping *g, const struct topo_host *h)
 {
     for (int i = 0; i < h->nerrors; i++)
-        if (!is_shared_error(g, h->errors[i]))
+        if (!has_error(g->found.shared, g->found.nshared, h->errors[i]))
             return h->errors[i];
     return NULL;
 }
@@ -85,11 +74,26 @@ static const struct topo_class *class_of(const struct grouping *g, int host)
     return &g->t->classes[g->t->hosts[host].class_index];
 }
 
+/* The NCCL or RCCL that the host's probe found first, "NCCL 2.21.5"; NULL none. */
+static const char *host_release(const struct grouping *g, int host)
+{
+    const struct topo_host *h = &g->t->hosts[host];
+    const struct topo_class *c = class_of(g, host);
+    int n = h->nlibraries ? h->nlibraries : c->nlibraries;
+    const char *const *list = h->nlibraries ? h->libraries : c->libraries;
+    for (int i = 0; i < n; i++) {
+        const char *path = strstr(list[i], " /");
+        if (!strncmp(list[i], "NCCL ", 5) || !strncmp(list[i], "RCCL ", 5))
+            return path ? arena_strndup(g->a, list[i], (size_t)(path - list[i])) : list[i];
+    }
+    return NULL;
+}
+
 /* Why the second host is not measured with the first; NULL: it is. */
 static const char *hosts_apart(const struct grouping *g, int x, int y)
 {
     const struct topo_class *first = class_of(g, x), *other = class_of(g, y);
-    const char *ours = topo_host_release(g->t, x, g->a), *theirs = topo_host_release(g->t, y, g->a);
+    const char *ours = host_release(g, x), *theirs = host_release(g, y);
     const char *why = topo_apart(first, other, g->a);
     if (why)
         return why;
@@ -232,7 +236,7 @@ static const char *find_new_error(const struct topology *t, int class_index, con
         if (t->hosts[i].class_index == class_index && !t->hosts[i].served)
             like = &t->hosts[i];
     for (int i = 0; i < h->nerrors; i++)
-        if (!like || !has_error(like, h->errors[i]))
+        if (!like || !has_error(like->errors, like->nerrors, h->errors[i]))
             return h->errors[i];
     return NULL;
 }

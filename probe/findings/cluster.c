@@ -63,23 +63,6 @@ static void find_crossed_rails(struct search *s)
         found(s, first, "%d port%s the rail of another GPU in another class", n, n == 1 ? " is" : "s are");
 }
 
-void found_different(struct search *s, const char *(*text)(const struct search *s, int class_index),
-                     const char *sentence)
-{
-    const char *first = NULL;
-    int differ = 0;
-    for (int i = 0; i < s->t->nclasses; i++) {
-        const char *own = text(s, i);
-        if (!own)
-            continue;
-        differ |= first && strcmp(first, own) != 0;
-        first = first ? first : own;
-        named(s, "%s: %s", s->t->classes[i].name, own);
-    }
-    if (differ)
-        found_named(s, "%s", sentence);
-}
-
 /* "GenuineIntel" of "GenuineIntel 6/143, Intel(R) Xeon(R)". */
 static const char *cpu_vendor(const struct search *s, int class_index)
 {

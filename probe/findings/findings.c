@@ -1,6 +1,8 @@
 /* All findings of a topology: the kinds of every table, errors first. */
 #include "probe/findings/findings.h"
 
+#include <string.h>
+
 #include "core/json.h"
 #include "probe/findings/findings_internal.h"
 
@@ -45,6 +47,23 @@ void findings_list(int json, FILE *out)
     arena_free(a);
 }
 
+/* Adds a finding when the classes differ in what the rule's text says of them. */
+static void compare_classes(struct search *s)
+{
+    const char *first = NULL;
+    int differ = 0;
+    for (int i = 0; i < s->t->nclasses; i++) {
+        const char *own = s->rule->differs(s, i);
+        if (!own)
+            continue;
+        differ |= first && strcmp(first, own) != 0;
+        first = first ? first : own;
+        named(s, "%s: %s", s->t->classes[i].name, own);
+    }
+    if (differ)
+        found_named(s, "%s", s->rule->sentence);
+}
+
 static void search_rule(struct search *s, const struct finding_rule *r)
 {
     s->rule = r;
@@ -59,7 +78,7 @@ static void search_rule(struct search *s, const struct finding_rule *r)
     if (r->in_cluster && !s->t->alternatives)
         r->in_cluster(s);
     if (r->differs && !s->t->alternatives)
-        found_different(s, r->differs, r->sentence);
+        compare_classes(s);
 }
 
 void findings_attach(struct topology *t)

@@ -26,10 +26,6 @@ void named(struct search *s, const char *fmt, ...) __attribute__((format(printf,
 /* Adds a finding with what has been named as evidence; nothing where nothing has. */
 void found_named(struct search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add a finding when the classes differ in what `text` says of them; NULL is unknown. */
-typedef const char *found_text(const struct search *s, int class_index);
-void found_different(struct search *s, found_text *text, const char *sentence);
-
 /* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become a list. */
 const char *found_names(struct arena *a, const char *const *names, int n);
 
@@ -49,9 +45,10 @@ struct finding_rule {
     void (*in_class)(struct search *s, const struct topo_class *c); /* NULL */
     void (*in_cluster)(struct search *s);                           /* NULL */
     int (*applies)(const struct topo_class *c);                     /* of signs: where they matter; NULL: everywhere */
-    found_text *differs;                                            /* in which classes must not differ; NULL */
-    const char *sentence;                                           /* which says that they do */
-    struct threshold threshold;                                     /* of kinds that have one */
+    /* What the classes must not differ in, NULL unknown; and the sentence which says that they do. */
+    const char *(*differs)(const struct search *s, int class_index);
+    const char *sentence;
+    struct threshold threshold; /* of kinds that have one */
 };
 extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[], findings_of_peers[],
     findings_of_signs[]; /* ended by no id */

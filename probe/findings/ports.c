@@ -109,13 +109,6 @@ static const char *best_text(const struct search *s, int class_index)
     return best > 0 ? arena_printf(s->a, "%g %s", best, is_of_mtus(s) ? "bytes" : "Gb/s") : NULL;
 }
 
-static void find_different_classes(struct search *s)
-{
-    found_different(s, best_text,
-                    is_of_mtus(s) ? "the compute ports of the classes have different MTUs"
-                                  : "the compute ports of the classes have different rates");
-}
-
 /* An MTU of Ethernet's usual 1500 bytes leaves 1024 for RDMA. */
 static void find_small_mtus(struct search *s, const struct topo_class *c)
 {
@@ -299,12 +292,14 @@ const struct finding_rule findings_of_ports[] = {
       "Compute ports of a class, or the fastest ports of the classes, have different rates. Confirm with ibstat "
       "(Rate). Check cable, optics and switch port of the slower ones."},
      find_different_ports,
-     find_different_classes},
+     .differs = best_text,
+     .sentence = "the compute ports of the classes have different rates"},
     {{"mtu-differs", NULL, FINDING_WARNING,
       "Compute ports of a class, or of the classes, have different active MTUs. Confirm with ibv_devinfo (active_mtu). "
       "Configure one MTU on all ports and switches of the fabric."},
      find_different_ports,
-     find_different_classes},
+     .differs = best_text,
+     .sentence = "the compute ports of the classes have different MTUs"},
     {{"mtu-small", NULL, FINDING_NOTE,
       "The active MTU of a compute port is small: more packets for the same data. Confirm with ibv_devinfo "
       "(active_mtu). On Ethernet give interface and switches an MTU of 4200 or more (jumbo frames), on InfiniBand set "

@@ -1,4 +1,5 @@
 /* What the condition of the nodes says: a sign of a kind, at its threshold or above, is a finding of that name. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/hostlist.h"
@@ -11,6 +12,18 @@ struct entry {
     int nhosts;
 };
 
+/* Whether a sign of a host is of that kind; then its value, and its subject. */
+static int read_sign(const char *sign, const char *kind, double *value, const char **subject)
+{
+    size_t n = strlen(kind);
+    char *end;
+    if (strncmp(sign, kind, n) != 0 || sign[n] != ' ')
+        return 0;
+    *value = strtod(sign + n, &end);
+    *subject = end + strspn(end, " ");
+    return end != sign + n;
+}
+
 /* The host's signs of the kind that is looked for; NULL none. */
 static const char *join_signs(const struct search *s, const struct topo_host *h)
 {
@@ -19,7 +32,7 @@ static const char *join_signs(const struct search *s, const struct topo_host *h)
     double value;
     int n = 0;
     for (int i = 0; i < h->nsigns; i++) {
-        if (!topo_sign(h->signs[i], s->rule->kind.id, &value, &subject) || !(value >= s->rule->threshold.least) ||
+        if (!read_sign(h->signs[i], s->rule->kind.id, &value, &subject) || !(value >= s->rule->threshold.least) ||
             n++ >= most)
             continue;
         const char *own = *subject ? arena_printf(s->a, "%s: %g", subject, value) : arena_printf(s->a, "%g", value);

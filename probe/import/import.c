@@ -2,6 +2,7 @@
  * whole issues with prose around matrices, several hosts behind one another. */
 #include "probe/import/import.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/file.h"
@@ -38,38 +39,30 @@ static int xml_begins(const struct text *x)
     return find_opening(text_line(x, 0)) != NULL;
 }
 
-/* The lines up to the closing tag, behind as many empty ones as stand before them, so that errors name the right one.
- */
-static char *join_element(struct text *x, const char *root)
+/* The element from its line on, up to its closing tag, behind as many empty lines as stand before it, so that errors
+ * name the right one. free() frees; NULL: no memory. */
+static char *join_element(struct text *x, const char *root, size_t *bytes)
 {
     const char *closing = arena_printf(x->a, "</%s>", root);
-    int first = x->at;
-    size_t bytes = (size_t)first + 1;
-    for (; x->at < x->n; x->at++) {
-        bytes += strlen(text_line(x, 0)) + 1;
-        if (strstr(text_line(x, 0), closing))
-            break;
+    char *all = NULL;
+    FILE *to = open_memstream(&all, bytes);
+    for (int i = 0; i < x->at && to; i++)
+        fputc('\n', to);
+    for (int ended = 0; x->at < x->n && to && !ended; x->at++) {
+        ended = strstr(text_line(x, 0), closing) != NULL;
+        fprintf(to, "%s\n", text_line(x, 0));
     }
-    x->at += x->at < x->n;
-    char *all = arena_alloc(x->a, bytes), *to = all;
-    for (int i = 0; i < first; i++)
-        *to++ = '\n';
-    for (int i = first; i < x->at; i++) {
-        size_t n = strlen(x->lines[i]);
-        memcpy(to, x->lines[i], n);
-        to += n;
-        *to++ = '\n';
-    }
-    *to = 0;
-    return all;
+    return to && !fclose(to) ? all : NULL;
 }
 
 static int read_inner_xml(struct text *x, struct topology *t, struct topo_class *c)
 {
     const struct xml_format *f = find_opening(text_line(x, 0));
-    char *text = join_element(x, f->root);
+    size_t bytes;
+    char *text = join_element(x, f->root, &bytes);
     struct topology one = {.arena = t->arena};
-    struct xml_node *root = xml_parse(text, strlen(text), x->file, x->a, x->e);
+    struct xml_node *root = text ? xml_parse(text, bytes, x->file, x->a, x->e) : NULL;
+    free(text);
     if (!root || f->read(&one, root, "xml", x->file, x->e))
         return ERR_FAILED;
     const char *name = c->name;

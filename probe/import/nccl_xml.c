@@ -18,11 +18,9 @@ struct import {
     const char *file;
     struct err *e;
     int in_group;
-    int objects; /* read from the file so far */
-    struct gpu_element {
-        const struct xml_node *node; /* NULL where only the class told */
-    } * gpu_elements;                /* of every GPU, in the order of the class */
-    int ngpu_elements;
+    int objects;                  /* read from the file so far */
+    const struct xml_node **gpus; /* of every GPU, in the order of the class; NULL where only the class told */
+    int ngpus;
     int described; /* <gpu> and <net> elements */
     int unknown;   /* functions without a class */
     const char *unknown_example;
@@ -58,7 +56,7 @@ static int add_gpu(struct import *in, int object, const struct xml_node *n)
         g.arch = gcn ? amd_arch(in->t->arena, gcn) : NULL;
         g.sm = gcn ? 0 : (int)xml_int(n, "sm", 0, 1000, 0);
     }
-    ARENA_ADD(in->t->arena, in->gpu_elements, in->ngpu_elements).node = n;
+    ARENA_ADD(in->t->arena, in->gpus, in->ngpus) = n;
     build_gpu(in->t, in->c, g);
     return 0;
 }
@@ -317,7 +315,7 @@ static int add_node(struct import *in, const struct xml_node *parent, const char
 {
     struct topology *t = in->t;
     in->c = build_class(t, NULL);
-    in->ngpu_elements = in->described = in->unknown = 0;
+    in->ngpus = in->described = in->unknown = 0;
     build_host(t, name, t->nclasses - 1);
     for (const struct xml_node *n = parent->first; n; n = n->next) {
         const char *own = xml_attribute(n, "host_hash");
@@ -325,9 +323,8 @@ static int add_node(struct import *in, const struct xml_node *parent, const char
             return ERR_FAILED;
     }
     pci_tree_prune(in->c);
-    for (int i = 0; i < in->ngpu_elements; i++)
-        for (const struct xml_node *n = in->gpu_elements[i].node ? in->gpu_elements[i].node->first : NULL; n;
-             n = n->next)
+    for (int i = 0; i < in->ngpus; i++)
+        for (const struct xml_node *n = in->gpus[i] ? in->gpus[i]->first : NULL; n; n = n->next)
             if ((xml_is(n, "nvlink") || xml_is(n, "xgmi") || xml_is(n, "c2c")) && add_link(in, i, n))
                 return ERR_FAILED;
     build_order_devices(t, in->c);

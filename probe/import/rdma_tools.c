@@ -27,23 +27,19 @@ static int indent_of(const char *line)
 
 /* ---- blocks, as ibstat and ibv_devinfo print them ---------------------------------------------------------------- */
 
-/* What a block says of a device, before its ports and of all of them; and the port that is read, 0 none yet. */
+/* A device as read so far. */
 struct block {
-    const char *name, *node_type, *firmware, *guid, *board;
-    int port;
+    struct topo_port all; /* what is said before its ports is said of all of them */
+    struct topo_port *p;  /* the port that is read, or `all` */
     double lanes;
 };
 
 static void begin_port(struct topology *t, struct topo_class *c, struct block *b, const char *number)
 {
-    b->port = (int)read_number(number, 255);
-    if (!b->port)
-        return;
-    struct topo_port *p = text_port(t, c, b->name, b->port);
-    p->firmware = b->firmware;
-    p->guid = b->guid;
-    p->board_id = b->board;
-    p->node_type = b->node_type;
+    b->all.port = (int)read_number(number, 255);
+    b->p = b->all.port ? text_port(t, c, b->all.hca, b->all.port) : &b->all;
+    b->all.object = b->p->object;
+    *b->p = b->all;
     b->lanes = 0;
 }
 
@@ -58,7 +54,7 @@ static int read_blocks(struct text *x, struct topology *t, struct topo_class *c,
     for (; x->at < x->n; x->at++) {
         const char *line = text_line(x, 0), *device = name(x);
         if (device)
-            b = (struct block){.name = arena_strdup(t->arena, device)};
+            b = (struct block){.all = {.hca = arena_strdup(t->arena, device)}, .p = &b.all};
         else if (!text_is_blank(line) && !read(x, t, c, &b) && indent_of(line) <= base)
             break; /* ibv_devinfo -v also tells flags, a line each */
         if (c->nports >= IMPORT_MOST_PORTS)
@@ -83,20 +79,20 @@ static int ibstat_begins(const struct text *x)
 static int ibstat_line(const struct text *x, struct topology *t, struct topo_class *c, struct block *b)
 {
     const char *line = text_line(x, 0), *v;
-    struct topo_port *p = b->port ? text_port(t, c, b->name, b->port) : NULL;
+    struct topo_port *p = b->p;
     if ((v = text_value(x, line, "Firmware version:")))
-        b->firmware = arena_strdup(t->arena, v);
+        p->firmware = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "Node GUID:")))
-        b->guid = arena_strdup(t->arena, v);
+        p->guid = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "Port ")) && isdigit((unsigned char)*v) && strchr(v, ':'))
         begin_port(t, c, b, v);
-    else if (p && (v = text_value(x, line, "State:")))
+    else if ((v = text_value(x, line, "State:")))
         p->state = !strcmp(v, "Active") ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
-    else if (p && (v = text_value(x, line, "Rate:")))
+    else if ((v = text_value(x, line, "Rate:")))
         p->rate_Gbps = (double)read_number(v, 100000);
-    else if (p && (v = text_value(x, line, "Base lid:")))
+    else if ((v = text_value(x, line, "Base lid:")))
         p->lid = (int)read_number(v, 0xfffe);
-    else if (p && (v = text_value(x, line, "Link layer:")))
+    else if ((v = text_value(x, line, "Link layer:")))
         p->layer = read_layer(v);
     else
         return 0;
@@ -182,32 +178,32 @@ static void devinfo_rate(struct topo_port *p, double lanes, double lane_Gbps)
 static int devinfo_line(const struct text *x, struct topology *t, struct topo_class *c, struct block *b)
 {
     const char *line = text_line(x, 0), *v;
-    struct topo_port *p = b->port ? text_port(t, c, b->name, b->port) : NULL;
+    struct topo_port *p = b->p;
     if ((v = text_value(x, line, "transport:")))
-        b->node_type = strstr(v, "iWARP") ? "RNIC" : strstr(v, "InfiniBand") ? "CA" : NULL;
+        p->node_type = strstr(v, "iWARP") ? "RNIC" : strstr(v, "InfiniBand") ? "CA" : NULL;
     else if ((v = text_value(x, line, "fw_ver:")))
-        b->firmware = arena_strdup(t->arena, v);
+        p->firmware = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "node_guid:")))
-        b->guid = build_guid(t->arena, v);
+        p->guid = build_guid(t->arena, v);
     else if ((v = text_value(x, line, "board_id:")))
-        b->board = arena_strdup(t->arena, v);
+        p->board_id = arena_strdup(t->arena, v);
     else if ((v = text_value(x, line, "port:")))
         begin_port(t, c, b, v);
-    else if (p && (v = text_value(x, line, "state:")))
+    else if ((v = text_value(x, line, "state:")))
         p->state = strstr(v, "PORT_ACTIVE") ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
-    else if (p && (v = text_value(x, line, "active_mtu:")))
+    else if ((v = text_value(x, line, "active_mtu:")))
         p->mtu_bytes = (int)read_number(v, 65536);
-    else if (p && (v = text_value(x, line, "port_lid:")))
+    else if ((v = text_value(x, line, "port_lid:")))
         p->lid = (int)read_number(v, 0xfffe);
-    else if (p && (v = text_value(x, line, "sm_lid:")))
+    else if ((v = text_value(x, line, "sm_lid:")))
         p->sm_lid = (int)read_number(v, 0xfffe);
-    else if (p && (v = text_value(x, line, "link_layer:")))
+    else if ((v = text_value(x, line, "link_layer:")))
         p->layer = read_layer(v);
-    else if (p && (v = text_value(x, line, "active_width:")))
+    else if ((v = text_value(x, line, "active_width:")))
         b->lanes = strtod(v, NULL);
-    else if (p && (v = text_value(x, line, "active_speed:")))
+    else if ((v = text_value(x, line, "active_speed:")))
         devinfo_rate(p, b->lanes, strtod(v, NULL));
-    else if (p && text_value(x, line, "GID["))
+    else if (b->all.port && text_value(x, line, "GID["))
         devinfo_gid(x, t, c, p);
     else
         return 0;

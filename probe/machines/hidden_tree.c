@@ -231,24 +231,11 @@ static int device_at(const struct measured *m, int i)
     return i < m->gpus.n ? m->gpus.objects[i] : m->nics.objects[i - m->gpus.n];
 }
 
-/* The NUMA node that a device of the group is known to be on; -1: of none. */
-static int numa_of(const struct measured *m, const int *group, int which)
-{
-    int numa = -1;
-    for (int i = 0; i < m->gpus.n + m->nics.n; i++)
-        if (group[i] == which && numa < 0)
-            numa = m->c->objects[device_at(m, i)].numa;
-    return numa;
-}
-
 struct topology *machine_from_bandwidths(const struct topology *t, const char *path, struct err *e)
 {
+    if (t->nclasses != 1)
+        return err_null(e, ERR_USAGE, "%s: bandwidths are those of one kind of node; here are %d", path, t->nclasses);
     struct topology *like = topo_new();
-    if (t->nclasses != 1) {
-        err_set(e, ERR_USAGE, "%s: bandwidths are those of one kind of node; here are %d", path, t->nclasses);
-        topo_free(like);
-        return NULL;
-    }
     struct topo_class *d = build_class(like, NULL);
     struct arena *a = like->arena;
     struct measured m = {.c = t->classes, .gpus = list_devices(t->classes, TOPO_GPU, a)};
@@ -266,10 +253,13 @@ struct topology *machine_from_bandwidths(const struct topology *t, const char *p
     }
     const int *group = group_by_switch(&m, a);
     for (int i = 0; i < n; i++) {
-        int numa = numa_of(&m, group, i), members = 0;
+        int numa = -1, members = 0; /* `numa`: of the first whose is known */
         const char *names = "";
-        for (int k = 0; k < n; k++)
-            members += group[k] == i;
+        for (int k = i; k < n; k++)
+            if (group[k] == i) {
+                members++;
+                numa = numa >= 0 ? numa : m.c->objects[device_at(&m, k)].numa;
+            }
         if (!members)
             continue;
         int parent = build_numa(like, d, numa < 0 ? 0 : numa);

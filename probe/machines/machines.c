@@ -391,9 +391,11 @@ struct topology *machine_build(const struct machine *m, int nodes, struct machin
             build_text(t, &c->gpus[i].p2p_problems, &c->gpus[i].np2p_problems,
                        arena_printf(t->arena, "GPU%d: read, write: not supported by the chipset", k));
     build_note(t, c, "described, not probed, from: %s; PCI addresses are made up", m->source);
-    build_hosts(t, nodes);
-    for (int i = 0; i < nodes && b.gpu->domain_gpus; i++)
-        t->hosts[i].clique = arena_printf(t->arena, "%s.%d", m->name, i * c->ngpus / b.gpu->domain_gpus);
+    for (int i = 0; i < nodes; i++) {
+        build_host(t, arena_printf(t->arena, "node%04d", i + 1), 0);
+        if (b.gpu->domain_gpus)
+            t->hosts[i].clique = arena_printf(t->arena, "%s.%d", m->name, i * c->ngpus / b.gpu->domain_gpus);
+    }
     if (size)
         *size = b.size;
     return t;

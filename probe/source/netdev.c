@@ -44,16 +44,15 @@ static struct topo_netdev *add_netdev(struct topology *t, struct topo_class *c, 
         .master = sysfs_link(a, NET "/master", name),
         .port_name = sysfs_line(a, NET "/phys_port_name", name),
     };
-    return &c->netdevs[build_netdev(t, c, d)];
+    const int at = build_netdev(t, c, d); /* which may move them */
+    return &c->netdevs[at];
 }
 
-/* Leading one bits of the netmask. */
 static int prefix_length(const unsigned char *mask, size_t bytes)
 {
     int bits = 0;
     for (size_t i = 0; i < bytes; i++)
-        for (unsigned b = mask[i]; b & 0x80; b = (b << 1) & 0xff)
-            bits++;
+        bits += __builtin_popcount(mask[i]);
     return bits;
 }
 

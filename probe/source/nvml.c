@@ -139,10 +139,8 @@ static void add_links(const struct nvml *n, struct topology *t, struct topo_clas
  * with the reason of the last; NULL when nothing. An answer of unknown is none. */
 static const char *p2p_problem(const struct nvml *n, struct arena *a, nvml_device d, nvml_device peer, int linked)
 {
-    static const struct {
-        const char *name;
-        int capability;
-    } asked[] = {{"read", NVML_P2P_READ}, {"write", NVML_P2P_WRITE}, {"NVLink", NVML_P2P_NVLINK}};
+    static const char *const asked[] = {
+        [NVML_P2P_READ] = "read", [NVML_P2P_WRITE] = "write", [NVML_P2P_NVLINK] = "NVLink"};
     static const char *const reasons[] = {
         [NVML_P2P_CHIPSET] = "not supported by the chipset",
         [NVML_P2P_GPU] = "not supported by the GPU",
@@ -151,14 +149,11 @@ static const char *p2p_problem(const struct nvml *n, struct arena *a, nvml_devic
         [NVML_P2P_NOT_SUPPORTED] = "not supported",
     };
     const char *refused = NULL, *reason = NULL;
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    for (int i = NVML_P2P_READ; i <= (linked ? NVML_P2P_NVLINK : NVML_P2P_WRITE); i++) {
         int status = NVML_P2P_OK;
-        if (asked[i].capability == NVML_P2P_NVLINK && !linked)
+        if (n->p2p(d, peer, i, &status) != NVML_SUCCESS || status <= NVML_P2P_OK || status >= NVML_P2P_STATUS_UNKNOWN)
             continue;
-        if (n->p2p(d, peer, asked[i].capability, &status) != NVML_SUCCESS || status <= NVML_P2P_OK ||
-            status >= NVML_P2P_STATUS_UNKNOWN)
-            continue;
-        refused = refused ? arena_printf(a, "%s, %s", refused, asked[i].name) : asked[i].name;
+        refused = refused ? arena_printf(a, "%s, %s", refused, asked[i]) : asked[i];
         reason = reasons[status];
     }
     return refused ? arena_printf(a, "%s: %s", refused, reason) : NULL;

@@ -22,20 +22,6 @@ void build_host(struct topology *t, const char *name, int class_index)
         (struct topo_host){.name = arena_strdup(t->arena, name), .class_index = class_index};
 }
 
-void build_hosts(struct topology *t, int n)
-{
-    enum { NAME = 16 };
-    size_t room = 1; /* as arena_grow would have left it */
-    while (room < (size_t)n)
-        room *= 2;
-    t->hosts = arena_alloc(t->arena, room * sizeof *t->hosts);
-    char *names = arena_alloc(t->arena, (size_t)n * NAME);
-    for (; t->nhosts < n; t->nhosts++, names += NAME) {
-        snprintf(names, NAME, "node%04d", t->nhosts + 1);
-        t->hosts[t->nhosts] = (struct topo_host){.name = names};
-    }
-}
-
 #define DEFINE_BUILD(type)                                                                \
     int build_##type(struct topology *t, struct topo_class *c, struct topo_##type record) \
     {                                                                                     \

@@ -6,7 +6,6 @@
 
 struct topo_class *build_class(struct topology *t, const char *name); /* NULL: "class0", "class1", … */
 void build_host(struct topology *t, const char *name, int class_index);
-void build_hosts(struct topology *t, int n); /* of the first class, into a topology without any: "node0001" */
 
 /* Append a copy of the record and return its index. */
 int build_object(struct topology *t, struct topo_class *c, struct topo_object o);

@@ -121,31 +121,6 @@ int topo_count_links(const struct topo_class *c, int gpu)
     return n;
 }
 
-int topo_sign(const char *sign, const char *kind, double *value, const char **subject)
-{
-    size_t n = strlen(kind);
-    char *end;
-    if (strncmp(sign, kind, n) != 0 || sign[n] != ' ')
-        return 0;
-    *value = strtod(sign + n, &end);
-    *subject = end + strspn(end, " ");
-    return end != sign + n;
-}
-
-const char *topo_host_release(const struct topology *t, int host, struct arena *a)
-{
-    const struct topo_host *h = &t->hosts[host];
-    const struct topo_class *c = &t->classes[h->class_index];
-    int n = h->nlibraries ? h->nlibraries : c->nlibraries;
-    const char *const *list = h->nlibraries ? h->libraries : c->libraries;
-    for (int i = 0; i < n; i++) {
-        const char *path = strstr(list[i], " /");
-        if (!strncmp(list[i], "NCCL ", 5) || !strncmp(list[i], "RCCL ", 5))
-            return path ? arena_strndup(a, list[i], (size_t)(path - list[i])) : list[i];
-    }
-    return NULL;
-}
-
 const char *topo_hosts(const struct topology *t, int class_index, int served, struct arena *a, int *n)
 {
     const char **names = arena_alloc(a, ((size_t)t->nhosts + 1) * sizeof *names);

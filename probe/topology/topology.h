@@ -194,7 +194,8 @@ struct topo_host {
     int nlibraries;
     const char **errors; /* what its own probe found to be an error: "memlock-low: the limit of …" */
     int nerrors;
-    const char **signs; /* of its condition, "KIND VALUE SUBJECT" each, as topo_sign reads them */
+    const char *
+        *signs; /* of its condition, "KIND VALUE SUBJECT" each ("ecc-uncorrected 2 GPU3"; no subject: the node) */
     int nsigns;
     int served;         /* nothing was measured on it: it equals a class on which something was */
     const char *clique; /* of its GPUs, where one is told: hosts of one clique are one NVLink domain */
@@ -294,13 +295,6 @@ int topo_find_host(const struct topology *t, const char *name);
 /* Return the hosts of a class (-1: of any), measured (`served` 0), only served (1) or both (-1), folded, in `a`; and
  * how many there are. */
 const char *topo_hosts(const struct topology *t, int class_index, int served, struct arena *a, int *n);
-
-/* Return the NCCL or RCCL that a host's probe found first: "NCCL 2.21.5". NULL: none. In `a`. */
-const char *topo_host_release(const struct topology *t, int host, struct arena *a);
-
-/* Return whether a sign of a host ("ecc-uncorrected 2 GPU3") is of that kind; then set its value, and its subject ("":
- * the node). */
-int topo_sign(const char *sign, const char *kind, double *value, const char **subject);
 
 /* Count the GPUs of all hosts that are measured; hosts that are only served do not count. */
 int topo_measured_gpus(const struct topology *t);
