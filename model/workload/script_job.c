@@ -119,6 +119,7 @@ static const struct meaning meanings[] = {
     {IN(OPENRLHF), {"actor.num_nodes"}, F(nodes), NUMBER},
     {IN(OPENRLHF), {"actor.num_gpus_per_node"}, F(gpus_per_node), NUMBER},
     {IN(OPENRLHF), {"micro_train_batch_size", "train.micro_batch_size"}, F(micro_batch), NUMBER},
+    {IN(OPENRLHF), {"rollout.n_samples_per_prompt"}, F(rollout_n), NUMBER}, /* not eval.n_samples_per_prompt */
     {IN(OPENRLHF), {"prompt_max_len"}, F(prompt), NUMBER},
     {IN(OPENRLHF), {"generate_max_len", "rollout.max_new_tokens"}, F(response), NUMBER},
     {IN(OPENRLHF), {"ring_attn_size"}, F(sp), NUMBER},

@@ -425,6 +425,9 @@ TEST_CASE(numbers)
 #define OPENRLHF "x --pretrain Qwen/Qwen3-8B --micro_train_batch_size 2 --generate_max_len 1024 "
         {OPENRLHF "--actor_num_nodes 2 --actor_num_gpus_per_node 4", FIELD(gpus_per_node), 4},
         {OPENRLHF "--n_samples_per_prompt 8 --train_batch_size 128 --rollout_batch_size 64", FIELD(updates), 4},
+        {OPENRLHF "--rollout.n_samples_per_prompt 16 --train_batch_size 256 --rollout_batch_size 64 "
+                  "--eval.n_samples_per_prompt 4",
+         FIELD(updates), 4},
         {OPENRLHF, FIELD(algorithm), WORKLOAD_PPO},
         {OPENRLHF "--advantage_estimator group_norm", FIELD(algorithm), WORKLOAD_GRPO},
         {"x --actor.model_name_or_path Qwen/Qwen3-8B --ds.zero_stage 3 --rollout.max_new_tokens 2048 --data.max_len "
