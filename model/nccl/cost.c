@@ -27,20 +27,20 @@ struct view {
     enum nccl_scale scale;
     float per_node; /* ranks, as a fraction where nodes differ */
     float net_overhead_us;
-    nccl_latencies hop[NCCL_LINK_COUNT];
 };
 
 /* RCCL's own constants of hops and calls, the same in all its releases for a call. */
 static void take_rccl(struct view *v)
 {
-    static const nccl_latencies base = {[ALGO_TREE] = {12, 12, 17}, [ALGO_RING] = {12, 12, 17}};
+    static const float base[PROTO_COUNT] = {12, 12, 17};
     v->rccl = v->m->rccl;
-    v->c.base = &base;
-    for (int l = 0; l < NCCL_LINK_COUNT; l++)
-        for (int p = 0; p < PROTO_COUNT; p++) {
-            v->hop[l][ALGO_TREE][p] = v->rccl->hop_us[l][0][p];
-            v->hop[l][ALGO_RING][p] = v->rccl->hop_us[l][1][p];
+    for (int p = 0; p < PROTO_COUNT; p++) {
+        v->c.base[ALGO_TREE][p] = v->c.base[ALGO_RING][p] = base[p];
+        for (int l = 0; l < NCCL_LINK_COUNT; l++) {
+            v->c.hop[l][ALGO_TREE][p] = v->rccl->hop_us[l][0][p];
+            v->c.hop[l][ALGO_RING][p] = v->rccl->hop_us[l][1][p];
         }
+    }
 }
 
 static struct view view_of(const struct nccl_model *m)
@@ -59,14 +59,10 @@ static struct view view_of(const struct nccl_model *m)
         .per_node = (float)m->ranks / (float)m->nodes,
         .net_overhead_us = m->cpu == NCCL_CPU_AMD ? 2.0f : 1.0f,
     };
-    for (int l = 0; l < NCCL_LINK_COUNT; l++)
-        for (int a = 0; a < ALGO_COUNT; a++)
-            for (int p = 0; p < PROTO_COUNT; p++)
-                v.hop[l][a][p] = v.c.hop[l][a][p];
     if (m->rccl)
         take_rccl(&v);
     if (m->cpu == NCCL_CPU_POWER)
-        v.hop[NCCL_LINK_PCI][ALGO_TREE][PROTO_SIMPLE] = v.hop[NCCL_LINK_PCI][ALGO_RING][PROTO_SIMPLE];
+        v.c.hop[NCCL_LINK_PCI][ALGO_TREE][PROTO_SIMPLE] = v.c.hop[NCCL_LINK_PCI][ALGO_RING][PROTO_SIMPLE];
     return v;
 }
 
@@ -151,7 +147,7 @@ static float nvls_bw(const struct view *v, const struct nccl_graph *g, int coll,
             return MIN(intra, inter);
         return MIN(intra * (v->per_node - 1.0f) / v->per_node, inter * 0.9f);
     }
-    intra = intra * v->c.nvls_efficiency[v->generation] * (float)(g->nchannels - 1) / (float)g->nchannels;
+    intra = intra * nccl_nvls_efficiency[v->generation] * (float)(g->nchannels - 1) / (float)g->nchannels;
     if (coll == COLL_ALLREDUCE)
         intra *= 2.0f;
     else
@@ -250,11 +246,11 @@ static float ring_us(const struct view *v, const struct nccl_graph *g, int coll,
     if (coll == COLL_BROADCAST || coll == COLL_REDUCE) {
         enum nccl_link link = m->nodes == 1 ? local : NCCL_LINK_NET;
         if (g->same_channels)
-            return v->hop[link][ALGO_RING][proto];
-        return (float)steps * v->hop[link][proto == PROTO_SIMPLE ? ALGO_TREE : ALGO_RING][proto];
+            return v->c.hop[link][ALGO_RING][proto];
+        return (float)steps * v->c.hop[link][proto == PROTO_SIMPLE ? ALGO_TREE : ALGO_RING][proto];
     }
     float overhead = m->nodes > 1 ? v->net_overhead_us * (proto == PROTO_SIMPLE ? 3 : 1) : 0;
-    float intra_us = MAX(v->hop[local][ALGO_RING][proto], overhead);
+    float intra_us = MAX(v->c.hop[local][ALGO_RING][proto], overhead);
     double between = m->nodes == 1 ? 0 : coll == COLL_ALLREDUCE ? 2.0 * (m->nodes - 1) : m->nodes - 1;
     if (v->version < 22300 && m->nodes > 1 && coll == COLL_ALLREDUCE)
         between = 2.0 * m->nodes;
@@ -266,10 +262,10 @@ static float latency_of(const struct view *v, int coll, int algo, int proto, dou
     const struct nccl_model *m = v->m;
     const struct nccl_graph *g = graph_of(m, algo);
     enum nccl_link local = g->type_intra == PATH_NVL ? NCCL_LINK_NVLINK : NCCL_LINK_PCI;
-    float base = (*v->c.base)[algo][proto], intra_us = v->hop[local][algo][proto];
+    float base = v->c.base[algo][proto], intra_us = v->c.hop[local][algo][proto];
     /* with one rank a node nothing hides the network: the tree's latency, for all */
     int exposed = v->per_node == 1 && v->version >= 22300;
-    float inter_us = v->hop[NCCL_LINK_NET][exposed ? ALGO_TREE : algo][proto] + (float)g->latency_inter;
+    float inter_us = v->c.hop[NCCL_LINK_NET][exposed ? ALGO_TREE : algo][proto] + (float)g->latency_inter;
     if (proto == PROTO_SIMPLE)
         inter_us += (float)g->latency_inter; /* of the flush */
     float depth = (float)log2_floor((uint64_t)m->nodes);
@@ -284,7 +280,7 @@ static float latency_of(const struct view *v, int coll, int algo, int proto, dou
         return v->version < 21900 ? base : intra_us;
     case ALGO_NVLS_TREE:
         if (v->version < 21900)
-            return base + 2.0f * (float)(m->nodes - 1) * v->hop[NCCL_LINK_NET][algo][proto];
+            return base + 2.0f * (float)(m->nodes - 1) * v->c.hop[NCCL_LINK_NET][algo][proto];
         return base + intra_us + 2 * depth * inter_us;
     default: /* PAT */
         return base + depth * (inter_us / 3.5f) + (float)m->ranks * 2.8f;

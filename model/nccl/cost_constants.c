@@ -5,91 +5,47 @@
 
 #include <string.h>
 
-/* ---- latencies, microseconds: {LL, LL128, Simple} of each algorithm ---- */
+/* ---- latencies, microseconds: {LL, LL128, Simple} of an algorithm, of a call and of a step over each kind of link
+ * ---- */
 
-struct latencies {
-    int since;
-    nccl_latencies us;
-};
+enum { PER_CALL = NCCL_LINK_COUNT };
 
-static const struct latencies base[] = {
-    {0,
-     {[ALGO_TREE] = {6.8f, 14.0f, 0},
-      [ALGO_RING] = {6.6f, 14.0f, 8.4f},
-      [ALGO_NVLS] = {0, 0, 23.0f},
-      [ALGO_NVLS_TREE] = {0, 0, 23.0f}}},
-    {21900, {[ALGO_TREE] = {6.8f, 14.0f, 0}, [ALGO_RING] = {6.6f, 14.0f, 8.4f}}},
-    {22300, {[ALGO_TREE] = {6.8f, 14.0f, 8.4f}, [ALGO_RING] = {6.6f, 14.0f, 8.4f}, [ALGO_PAT] = {8.0f, 8.0f, 8.0f}}},
-};
-
-struct hops {
-    int since;
-    nccl_latencies us[NCCL_LINK_COUNT];
-};
-
-#define RING_NVLINK      \
-    {                    \
-        0.6f, 1.9f, 3.4f \
-    }
-#define RING_PCI         \
-    {                    \
-        1.0f, 2.5f, 5.7f \
-    }
-#define RING_NET          \
-    {                     \
-        2.7f, 4.0f, 14.0f \
-    }
-
-static const struct hops hops[] = {
-    {0,
-     {[NCCL_LINK_NVLINK] = {[ALGO_TREE] = {0.6f, 1.25f, 4.0f}, [ALGO_RING] = RING_NVLINK},
-      [NCCL_LINK_PCI] = {[ALGO_TREE] = {1.0f, 1.9f, 6.0f}, [ALGO_RING] = RING_PCI},
-      [NCCL_LINK_NET] = {[ALGO_TREE] = {5.0f, 8.5f, 14.0f},
-                         [ALGO_RING] = RING_NET,
-                         [ALGO_NVLS] = {0, 0, 18.0f},
-                         [ALGO_NVLS_TREE] = {0, 0, 19.0f}}}},
-    {21900,
-     {[NCCL_LINK_NVLINK] = {[ALGO_TREE] = {0.6f, 1.25f, 28.0f},
-                            [ALGO_RING] = RING_NVLINK,
-                            [ALGO_NVLS] = {0, 0, 23.0f},
-                            [ALGO_NVLS_TREE] = {0, 0, 23.0f}},
-      [NCCL_LINK_PCI] = {[ALGO_TREE] = {1.0f, 1.9f, 28.0f}, [ALGO_RING] = RING_PCI},
-      [NCCL_LINK_NET] = {[ALGO_TREE] = {5.0f, 8.5f, 28.0f},
-                         [ALGO_RING] = RING_NET,
-                         [ALGO_NVLS] = {0, 0, 18.0f},
-                         [ALGO_NVLS_TREE] = {0, 0, 14.0f}}}},
-    {22100,
-     {[NCCL_LINK_NVLINK] = {[ALGO_TREE] = {0.6f, 1.25f, 28.0f},
-                            [ALGO_RING] = RING_NVLINK,
-                            [ALGO_NVLS] = {0, 0, 25.0f},
-                            [ALGO_NVLS_TREE] = {0, 0, 25.0f}},
-      [NCCL_LINK_PCI] = {[ALGO_TREE] = {1.0f, 1.9f, 28.0f}, [ALGO_RING] = RING_PCI},
-      [NCCL_LINK_NET] = {[ALGO_TREE] = {5.0f, 8.5f, 28.0f},
-                         [ALGO_RING] = RING_NET,
-                         [ALGO_NVLS] = {0, 0, 18.0f},
-                         [ALGO_NVLS_TREE] = {0, 0, 14.0f}}}},
-    {22300,
-     {[NCCL_LINK_NVLINK] = {[ALGO_TREE] = {0.6f, 1.25f, 4.0f},
-                            [ALGO_RING] = RING_NVLINK,
-                            [ALGO_NVLS] = {0, 0, 25.0f},
-                            [ALGO_NVLS_TREE] = {0, 0, 25.0f}},
-      [NCCL_LINK_PCI] = {[ALGO_TREE] = {1.0f, 1.9f, 4.0f}, [ALGO_RING] = RING_PCI},
-      [NCCL_LINK_NET] = {[ALGO_TREE] = {5.0f, 8.5f, 14.0f},
-                         [ALGO_RING] = RING_NET,
-                         [ALGO_NVLS] = {0, 0, 18.0f},
-                         [ALGO_NVLS_TREE] = {0, 0, 14.0f}}}},
-    {22800,
-     {[NCCL_LINK_NVLINK] = {[ALGO_TREE] = {0.6f, 1.25f, 4.0f},
-                            [ALGO_RING] = RING_NVLINK,
-                            [ALGO_NVLS] = {0, 0, 25.0f},
-                            [ALGO_NVLS_TREE] = {0, 0, 25.0f},
-                            [ALGO_PAT] = {0, 0, 4.0f}},
-      [NCCL_LINK_PCI] = {[ALGO_TREE] = {1.0f, 1.9f, 4.0f}, [ALGO_RING] = RING_PCI, [ALGO_PAT] = {0, 0, 4.0f}},
-      [NCCL_LINK_NET] = {[ALGO_TREE] = {5.0f, 8.5f, 14.0f},
-                         [ALGO_RING] = RING_NET,
-                         [ALGO_NVLS] = {0, 0, 18.0f},
-                         [ALGO_NVLS_TREE] = {0, 0, 20.9f},
-                         [ALGO_PAT] = {0, 0, 14.0f}}}},
+/* Of the rows of one link and algorithm the last that is not newer than the release counts. */
+static const struct {
+    int link, algo, since;
+    float us[PROTO_COUNT];
+} latencies[] = {
+    {PER_CALL, ALGO_TREE, 0, {6.8f, 14.0f, 0}},
+    {PER_CALL, ALGO_TREE, 22300, {6.8f, 14.0f, 8.4f}},
+    {PER_CALL, ALGO_RING, 0, {6.6f, 14.0f, 8.4f}},
+    {PER_CALL, ALGO_NVLS, 0, {0, 0, 23.0f}},
+    {PER_CALL, ALGO_NVLS, 21900, {0}},
+    {PER_CALL, ALGO_NVLS_TREE, 0, {0, 0, 23.0f}},
+    {PER_CALL, ALGO_NVLS_TREE, 21900, {0}},
+    {PER_CALL, ALGO_PAT, 22300, {8.0f, 8.0f, 8.0f}},
+    {NCCL_LINK_NVLINK, ALGO_TREE, 0, {0.6f, 1.25f, 4.0f}},
+    {NCCL_LINK_NVLINK, ALGO_TREE, 21900, {0.6f, 1.25f, 28.0f}},
+    {NCCL_LINK_NVLINK, ALGO_TREE, 22300, {0.6f, 1.25f, 4.0f}},
+    {NCCL_LINK_NVLINK, ALGO_RING, 0, {0.6f, 1.9f, 3.4f}},
+    {NCCL_LINK_NVLINK, ALGO_NVLS, 21900, {0, 0, 23.0f}},
+    {NCCL_LINK_NVLINK, ALGO_NVLS, 22100, {0, 0, 25.0f}},
+    {NCCL_LINK_NVLINK, ALGO_NVLS_TREE, 21900, {0, 0, 23.0f}},
+    {NCCL_LINK_NVLINK, ALGO_NVLS_TREE, 22100, {0, 0, 25.0f}},
+    {NCCL_LINK_NVLINK, ALGO_PAT, 22800, {0, 0, 4.0f}},
+    {NCCL_LINK_PCI, ALGO_TREE, 0, {1.0f, 1.9f, 6.0f}},
+    {NCCL_LINK_PCI, ALGO_TREE, 21900, {1.0f, 1.9f, 28.0f}},
+    {NCCL_LINK_PCI, ALGO_TREE, 22300, {1.0f, 1.9f, 4.0f}},
+    {NCCL_LINK_PCI, ALGO_RING, 0, {1.0f, 2.5f, 5.7f}},
+    {NCCL_LINK_PCI, ALGO_PAT, 22800, {0, 0, 4.0f}},
+    {NCCL_LINK_NET, ALGO_TREE, 0, {5.0f, 8.5f, 14.0f}},
+    {NCCL_LINK_NET, ALGO_TREE, 21900, {5.0f, 8.5f, 28.0f}},
+    {NCCL_LINK_NET, ALGO_TREE, 22300, {5.0f, 8.5f, 14.0f}},
+    {NCCL_LINK_NET, ALGO_RING, 0, {2.7f, 4.0f, 14.0f}},
+    {NCCL_LINK_NET, ALGO_NVLS, 0, {0, 0, 18.0f}},
+    {NCCL_LINK_NET, ALGO_NVLS_TREE, 0, {0, 0, 19.0f}},
+    {NCCL_LINK_NET, ALGO_NVLS_TREE, 21900, {0, 0, 14.0f}},
+    {NCCL_LINK_NET, ALGO_NVLS_TREE, 22800, {0, 0, 20.9f}},
+    {NCCL_LINK_NET, ALGO_PAT, 22800, {0, 0, 14.0f}},
 };
 
 /* ---- limits, GB/s: rows by GPU, {one node, two, more}. Before 2.25 a Blackwell counted as a Hopper. ---- */
@@ -130,10 +86,7 @@ static const struct limits nvls_tree[] = {
     {23000, {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96.0, 80.0}}},
 };
 
-static const float nvls_efficiency[NCCL_GENERATION_COUNT] = {
-    [NCCL_HOPPER] = 0.85f,
-    [NCCL_BLACKWELL] = 0.74f,
-};
+const float nccl_nvls_efficiency[NCCL_GENERATION_COUNT] = {[NCCL_HOPPER] = 0.85f, [NCCL_BLACKWELL] = 0.74f};
 
 /* 64 B, 128 B, … 512 MiB. The last column came with 2.29, for NVLS_TREE. */
 const float nccl_tree_size[PROTO_COUNT][24] = {
@@ -171,15 +124,22 @@ static size_t row_of(const void *table, size_t rows, size_t bytes, int version)
 
 struct nccl_constants nccl_constants_of(int version)
 {
-    return (struct nccl_constants){
-        .base = &ROW(base, version)->us,
-        .hop = ROW(hops, version)->us,
+    struct nccl_constants c = {
         .ll = &ROW(ll, version)->GBps,
         .ring_ll128 = &ROW(ring_ll128, version)->GBps,
         .tree_ll128 = &ROW(tree_ll128, version)->GBps,
         .tree = &ROW(tree, version)->GBps,
         .nvls_tree = &ROW(nvls_tree, version)->GBps,
-        .nvls_efficiency = nvls_efficiency,
-        .least_channel_traffic = ROW(least_traffic, version)->bytes,
     };
+    for (size_t i = 0; i < sizeof latencies / sizeof *latencies; i++)
+        if (latencies[i].since <= version)
+            memcpy(latencies[i].link == PER_CALL ? c.base[latencies[i].algo]
+                                                 : c.hop[latencies[i].link][latencies[i].algo],
+                   latencies[i].us, sizeof latencies[i].us);
+    return c;
+}
+
+uint64_t nccl_least_channel_traffic(int version)
+{
+    return ROW(least_traffic, version)->bytes;
 }

@@ -18,18 +18,21 @@ typedef double nccl_limits[NCCL_GENERATION_COUNT][NCCL_SCALE_COUNT]; /* GB/s, of
 
 /* Constants of one release. */
 struct nccl_constants {
-    const nccl_latencies *base;     /* once per call */
-    const nccl_latencies *hop;      /* [NCCL_LINK_COUNT]: of one step */
-    const nccl_limits *ll;          /* LL, all channels together */
-    const nccl_limits *ring_ll128;  /* … */
-    const nccl_limits *tree_ll128;  /* … */
-    const nccl_limits *tree;        /* every protocol of trees */
-    const nccl_limits *nvls_tree;   /* from 2.28 on */
-    const float *nvls_efficiency;   /* by generation; from 2.28 on */
-    uint64_t least_channel_traffic; /* bytes; the scheduler gives no channel less */
+    nccl_latencies base;                 /* once per call */
+    nccl_latencies hop[NCCL_LINK_COUNT]; /* of one step */
+    const nccl_limits *ll;               /* LL, all channels together */
+    const nccl_limits *ring_ll128;       /* … */
+    const nccl_limits *tree_ll128;       /* … */
+    const nccl_limits *tree;             /* every protocol of trees */
+    const nccl_limits *nvls_tree;        /* from 2.28 on */
 };
 
 struct nccl_constants nccl_constants_of(int version);
+
+/* Bytes; the scheduler gives no channel less. */
+uint64_t nccl_least_channel_traffic(int version);
+
+extern const float nccl_nvls_efficiency[NCCL_GENERATION_COUNT]; /* from 2.28 on */
 
 /* Factor on a tree's bandwidth by log2(bytes / 64), the same in all releases: trees do not follow the model between
  * small and large. */

@@ -188,7 +188,7 @@ static int threads_of(const struct nccl_model *m, int algo, int proto)
  * its share of the traffic, but no less than the smallest worth having. */
 static int channels_used(const struct nccl_model *m, int coll, int proto, uint64_t bytes, int most, int pool)
 {
-    uint64_t least = nccl_constants_of(m->version).least_channel_traffic;
+    uint64_t least = nccl_least_channel_traffic(m->version);
     uint64_t ranks = (uint64_t)m->ranks;
     int gathers = coll == COLL_ALLGATHER || coll == COLL_REDUCESCATTER;
     uint64_t per_byte = (coll == COLL_ALLREDUCE ? 2 : gathers ? ranks : 1) * (proto == PROTO_LL ? 4 : 1);

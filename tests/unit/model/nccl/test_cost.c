@@ -188,8 +188,8 @@ TEST_CASE(constants_by_release)
     assert_float_equal((*nccl_constants_of(22005).ll)[NCCL_HOPPER][NCCL_ONE_NODE], 87.7, 0);
     assert_float_equal(nccl_constants_of(22203).hop[NCCL_LINK_NET][ALGO_TREE][PROTO_SIMPLE], 28.0, 0);
     assert_float_equal(nccl_constants_of(22304).hop[NCCL_LINK_NET][ALGO_TREE][PROTO_SIMPLE], 14.0, 0);
-    assert_int_equal(nccl_constants_of(22809).least_channel_traffic, 16384);
-    assert_int_equal(nccl_constants_of(0).least_channel_traffic, 512);
+    assert_int_equal(nccl_least_channel_traffic(22809), 16384);
+    assert_int_equal(nccl_least_channel_traffic(0), 512);
 }
 
 TEST_CASE(a_single_rank)
