@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advise/whatif/step_profile.h"
+#include "advise/whatif/step.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/edit_distance.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advise/whatif/step_profile.h"
+#include "advise/whatif/step.h"
 #include "bench/import/import.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "advise/whatif/step_profile.h"
+#include "advise/whatif/step.h"
 #include "bench/noise/noise.h"
 #include "core/coll.h"
 #include "core/json.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advise/whatif/step_profile.h"
+#include "advise/whatif/step.h"
 #include "advise/whatif/whatif.h"
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"

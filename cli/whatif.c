@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advise/whatif/causes.h"
-#include "advise/whatif/step_profile.h"
+#include "advise/whatif/step.h"
 #include "advise/whatif/whatif.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -54,11 +53,8 @@ struct comparison {
 /* Step `i` under its case, beside the one before. */
 static int estimate(struct comparison *c, int i, struct err *e)
 {
-    struct arena *a = c->w->arena;
-    struct whatif_case *cases = arena_alloc(a, 2 * sizeof *cases); /* those of `w` move */
-    cases[0] = c->w->cases[c->before];
-    cases[1] = c->w->cases[i];
-    return env_step_between(&cases[0].setup, &cases[1].setup, c->job, a, &c->steps[i], e);
+    const struct whatif_case *cases = c->w->cases;
+    return env_step_between(&cases[c->before].setup, &cases[i].setup, c->job, c->w->arena, &c->steps[i], e);
 }
 
 /* The first call that the case's settings leave no time for. */
@@ -110,10 +106,12 @@ static int compare(struct comparison *c, struct err *e)
     if (rc)
         return rc;
     c->changes.of = c->own ? c->w->cases[c->own].label : NULL;
-    for (int i = 1; i < c->w->ncases; i++) /* the bare machine is no change that a job can make */
-        if (i != c->own && !find_failing(&c->steps[i]))
-            step_changes_add(&c->changes, c->w->cases[i].label,
+    for (int i = 1; i < c->w->ncases; i++) {
+        const struct whatif_case *other = &c->w->cases[i]; /* neither a bare nor another machine is a job's change */
+        if (i != c->own && (other->ngiven || other->table) && !find_failing(&c->steps[i]))
+            step_changes_add(&c->changes, other->label,
                              step_time_less(&c->steps[c->own].tuned.waits, &c->steps[i].tuned.waits));
+    }
     struct step_estimate now;
     rc = under_own(c, c->job, &now, e);
     rc = rc ? rc : step_changes_of_job(&c->changes, &now, under_own, c, e);
@@ -172,7 +170,8 @@ static void print_cases(const struct comparison *c)
         char step[24] = "", change[24] = "";
         if (first->compute_us > 0)
             snprintf(step, sizeof step, "%.1f", (t->us + first->compute_us) / unit);
-        if (c->w->cases[i].ngiven && !c->w->cases[i].nsettings && !c->w->cases[i].table)
+        const struct whatif_case *of = &c->w->cases[i];
+        if (of->silent && strstr(of->silent, "NCCL_") && !of->nsettings && !of->table)
             snprintf(change, sizeof change, "?");
         else if (i != c->before)
             snprintf(change, sizeof change, "%+.1f", (t->us - first->now.waits.us) / unit);
@@ -383,7 +382,7 @@ struct variations {
 
 struct request {
     struct arena *arena;
-    struct calibration fitted;
+    struct model_fit fit;
     struct cli_machine machine;
     struct model_setup base;
     struct variations variations;
@@ -585,20 +584,6 @@ static const struct option_spec output_options[] = {
 
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
 
-/* What the site has measured, if it has. */
-static int calibrate(struct request *a, const struct topology *t, struct log *log, struct err *e)
-{
-    int class_index = topo_gpu_class(t);
-    if (class_index < 0 || !a->calibration)
-        return 0;
-    int rc = calibration_load(a->calibration, t, class_index, &a->fitted, e);
-    if (rc)
-        return rc;
-    a->base.factors = &a->fitted.fit.factors;
-    log_info(log, "%s", calibration_text(&a->fitted, a->arena));
-    return 0;
-}
-
 /* The release that a script loads, "2.21.5" of "module load nccl/2.21.5"; "": none. */
 static const char *loaded_release(const char *path, struct arena *a)
 {
@@ -693,7 +678,8 @@ static int predict_variations(struct request *a, const struct topology *t, struc
     const char *name = a->machine.name ? a->machine.name : t->source ? t->source : "the topology";
     a->base.nccl.topology = t;
     a->base.nccl.nodes = a->machine.nodes.count ? a->machine.nodes.items[0] : 0;
-    if (calibrate(a, t, log, e))
+    a->base.nccl.class_index = topo_gpu_class(t);
+    if (a->calibration && a->base.nccl.class_index >= 0 && calibration_load(a->calibration, &a->base, &a->fit, log, e))
         return e->code;
     struct whatif *w = whatif_new(name, a->coll, &a->base, e);
     if (!w)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "advise/diagnose/rules.h"
-#include "advise/whatif/causes.h"
+#include "advise/whatif/step.h"
 #include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/catalogue.h"

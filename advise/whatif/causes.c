@@ -1,10 +1,9 @@
 /* Faults that are usual, as variations of the machine under the job's settings. */
-#include "advise/whatif/causes.h"
+#include "advise/whatif/step.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "advise/whatif/step_profile.h"
 #include "advise/whatif/whatif.h"
 #include "core/json.h"
 #include "core/units.h"
@@ -65,10 +64,7 @@ static void insert(struct step_causes *c, struct step_cause one, double measured
 static int estimate_last(struct whatif *f, const struct workload *w, struct arena *a, struct step_estimate *s,
                          struct err *e)
 {
-    struct whatif_case *cases = arena_alloc(a, 2 * sizeof *cases); /* those of `f` move */
-    cases[0] = f->cases[0];
-    cases[1] = f->cases[f->ncases - 1];
-    return env_step_between(&cases[0].setup, &cases[1].setup, w, a, s, e);
+    return env_step_between(&f->cases[0].setup, &f->cases[f->ncases - 1].setup, w, a, s, e);
 }
 
 /* Some of the HCAs in use: as many as what was measured lies between, half of them where nothing was. */

@@ -1,5 +1,5 @@
 /* The changes that save most, network or not. */
-#include "advise/whatif/changes.h"
+#include "advise/whatif/step.h"
 
 #include <math.h>
 #include <string.h>

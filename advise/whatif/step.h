@@ -11,7 +11,8 @@
 
 #include "core/call/workload.h"
 #include "envgen/decide/decide.h"
-#include "envgen/profile/decisions.h"
+#include "envgen/profile/profile.h"
+#include "model/model.h"
 
 #define STEP_FORMAT "nccltune-step/1"
 
@@ -126,3 +127,99 @@ struct cJSON *env_step_json(const struct step_estimate *s);
 
 /* A time with its band as the member `key`. */
 void step_time_json(struct cJSON *o, const char *key, const struct step_time *t);
+
+/* ---- a step under a finished profile, or under two setups of the model ---- */
+
+/* Predicted times, where nothing was measured. */
+struct step_model {
+    struct step_predictor predictor;
+    const char **assumptions; /* about the hardware so far, a sentence each */
+    int nassumptions;
+    int unvalidated; /* some prediction lies beyond what the model was held against */
+
+    struct arena *arena;          /* the rest is step_profile.c's */
+    struct model_setup setups[2]; /* untouched, tuned */
+    struct step_prepared **shapes;
+    int nshapes;
+};
+
+/* NULL: the topology has no GPU. Everything in `a`; decisions and topology must live as long. */
+struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a);
+
+/* env_step_of with the profile's decisions, and with a predictor for NCCL `nccl` (0: the newest that the profile is
+ * for) where its topology has GPUs. Everything in `a`; `p` and `w` must live as long. Error: a topology that cannot be
+ * read, decisions that a tuner cannot express. */
+int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
+                        struct step_estimate *out, struct err *e);
+
+/* The same by predictions alone: `now` under `before`, `tuned` under `after`. Of those only topology, settings and
+ * factors count, which must live as long as `a`. */
+int env_step_between(const struct model_setup *before, const struct model_setup *after, const struct workload *w,
+                     struct arena *a, struct step_estimate *out, struct err *e);
+
+/* env_step_print_cover for the job in the file `workload`. */
+int env_step_cover_job(const struct env_profile *p, const char *workload, FILE *out, struct err *e);
+
+/* ---- the changes that would shorten a job's step most: the caller's, and variations of the job itself ---- */
+
+struct step_change {
+    const char *what;
+    struct step_time saves; /* of a step */
+};
+
+/* The largest saving first. */
+struct step_changes {
+    struct arena *arena;
+    const char *of; /* what the job runs with, "job.sh"; NULL: as it is */
+    double step_us; /* of the whole step: step_changes_of_job knows it */
+    struct step_change *list;
+    int n;
+};
+
+/* Not what saves nothing, nor another name of what is there. `what` must live as long. */
+void step_changes_add(struct step_changes *c, const char *what, struct step_time saves);
+
+/* The step of another workload under what the caller's estimate stands for; 0 or an error's code. */
+typedef int (*step_estimator)(void *arg, const struct workload *w, struct step_estimate *out, struct err *e);
+
+/* Adds what the job could do otherwise: the changes of its launch script, or without one 16 bits instead of 32. Each is
+ * a workload that is estimated again. `now` is the job as it is. */
+int step_changes_of_job(struct step_changes *c, const struct step_estimate *now, step_estimator f, void *arg,
+                        struct err *e);
+
+/* The first three, with their bands; and all of them as the member "changes". */
+void step_changes_print(const struct step_changes *c, FILE *out);
+void step_changes_json(const struct step_changes *c, struct cJSON *doc);
+
+/* The largest savings in the step of env_step_of_profile: the profile itself, and changes of the job. */
+int env_step_changes(const struct env_profile *p, int nccl, const struct step_estimate *s, struct step_changes *out,
+                     struct err *e);
+
+/* ---- why a step communicates longer than it should: usual faults, each with what the model says it costs ---- */
+
+struct step_cause {
+    const char *id;         /* of the finding that a log has on it: "no-gdr", "sockets", "unused-hcas", "slow-hca" */
+    const char *what;       /* "GPUDirect RDMA is off" */
+    const char *check;      /* how to see whether it is so */
+    struct step_time waits; /* what a step's communication then takes, beyond what compute hides */
+};
+
+#define STEP_CAUSES 7
+struct step_causes {
+    struct step_time sound; /* without any of them */
+    struct step_cause list[STEP_CAUSES];
+    int n;
+};
+
+/* Those that are possible on the machine of `job`, under the job's settings; `measured_us` above 0: those that come
+ * nearest to it first, else the dearest first. `w` NULL: one AllReduce of 256 MiB over two of its nodes stands for the
+ * step. All in `a`. Error: the machine has no GPU, or the step has nothing that can be predicted. */
+int step_causes_of(const struct model_setup *job, const struct workload *w, double measured_us, struct arena *a,
+                   struct step_causes *out, struct err *e);
+
+/* Nonzero if a time lies within the band of the prediction. */
+int step_time_holds(const struct step_time *t, double us);
+
+/* The list for people, beside what was measured (0: nothing was); and as the member "causes". */
+void step_causes_print(const struct step_causes *c, double measured_us, FILE *out);
+void step_causes_json(const struct step_causes *c, double measured_us, struct cJSON *doc);

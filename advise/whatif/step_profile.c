@@ -1,6 +1,6 @@
 /* A step under a finished profile, or under two setups: its decisions, and where they say nothing predictions, with one
  * prepared model per shape of group, with nothing set and under the profile. */
-#include "advise/whatif/step_profile.h"
+#include "advise/whatif/step.h"
 
 #include <string.h>
 
@@ -98,8 +98,8 @@ static int predict(void *arg, const struct step_question *asked, struct step_tim
     return 0;
 }
 
-struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
-                                      struct arena *a)
+static struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
+                                             struct arena *a)
 {
     struct step_model *m = ARENA_NEW(a, struct step_model);
     *m = (struct step_model){.predictor = {predict, m}, .arena = a, .setups = {*before, *after}};

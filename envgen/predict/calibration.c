@@ -316,32 +316,23 @@ struct model_observation *calibration_observe(const struct bench_points *p, stru
     return list;
 }
 
-int calibration_fit(const struct bench_points *p, const struct topology *t, int class_index, struct calibration *c,
-                    struct err *e)
+int calibration_load(const char *path, struct model_setup *s, struct model_fit *fit, struct log *log, struct err *e)
 {
-    struct arena *a = arena_new();
-    int n;
-    const struct model_observation *o = calibration_observe(p, a, &n, &c->version);
-    const struct model_setup s = {.nccl = {.topology = t, .class_index = class_index, .version = c->version},
-                                  .launcher = MODEL_LAUNCH_PROCESS}; /* as bench's workers are */
-    int rc = model_calibrate(&s, o, n, &c->fit, e);
-    arena_free(a);
-    return rc;
-}
-
-int calibration_load(const char *path, const struct topology *t, int class_index, struct calibration *c, struct err *e)
-{
+    struct model_setup measured = {.nccl = {.topology = s->nccl.topology, .class_index = s->nccl.class_index},
+                                   .launcher = MODEL_LAUNCH_PROCESS}; /* as bench's workers are */
     struct err why = {0};
-    *c = (struct calibration){.path = path};
-    struct bench_results *r = bench_results_load(c->path, NULL, &why);
-    int rc = r ? calibration_fit(bench_points_of(r, r->arena), t, class_index, c, &why) : why.code;
+    struct bench_results *r = bench_results_load(path, NULL, &why);
+    int n, rc = why.code;
+    if (r) {
+        const struct model_observation *o =
+            calibration_observe(bench_points_of(r, r->arena), r->arena, &n, &measured.nccl.version);
+        rc = model_calibrate(&measured, o, n, fit, &why);
+    }
     bench_results_free(r);
-    return rc ? err_set(e, ERR_FAILED, "%s: %s", c->path, why.text) : 0;
-}
-
-const char *calibration_text(const struct calibration *c, struct arena *a)
-{
-    return arena_printf(
-        a, "calibrated by %d results of %s, which predictions missed by %.2fx before and miss by %.2fx now",
-        c->fit.used, c->path, c->fit.before, c->fit.spread);
+    if (rc)
+        return err_set(e, ERR_FAILED, "%s: %s", path, why.text);
+    s->factors = &fit->factors;
+    log_info(log, "calibrated by %d results of %s, which predictions missed by %.2fx before and miss by %.2fx now",
+             fit->used, path, fit->before, fit->spread);
+    return 0;
 }

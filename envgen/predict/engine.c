@@ -38,7 +38,7 @@ static const struct option_spec model_options[] = {
 
 struct context {
     struct arena *arena;
-    struct calibration calibration;
+    struct model_fit fit;
     struct model_setup setup; /* of the baseline launch, less the nodes */
     struct prepared *prepared;
     int nprepared;
@@ -101,14 +101,7 @@ static int take_options(struct context *c, const struct bench_setup *setup, stru
 {
     const struct model_options *own = setup->own;
     c->setup.launcher = own ? own->launcher : MODEL_LAUNCH_UNKNOWN;
-    if (!own || !own->calibration)
-        return 0;
-    int rc = calibration_load(own->calibration, setup->topology, c->setup.nccl.class_index, &c->calibration, e);
-    if (rc)
-        return rc;
-    c->setup.factors = &c->calibration.fit.factors;
-    log_info(setup->log, "%s", calibration_text(&c->calibration, c->arena));
-    return 0;
+    return own && own->calibration ? calibration_load(own->calibration, &c->setup, &c->fit, setup->log, e) : 0;
 }
 
 static void log_assumptions(const struct context *c, const struct model *m, const char *library, struct log *log)

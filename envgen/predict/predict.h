@@ -47,25 +47,13 @@ int model_calibrate(const struct model_setup *s, const struct model_observation 
 
 /* ---- calibration: a journal of some calls of the library's default ---- */
 
-struct calibration {
-    const char *path;
-    int version; /* NCCL's, 22809; 0 unknown */
-    struct model_fit fit;
-};
-
 /* Observations for the model from points measured on GPUs, `*n` of them, in `a`: every call of the launch "default"
  * that it knows. `*version` is the library's where it is known. */
 struct model_observation *calibration_observe(const struct bench_points *p, struct arena *a, int *n, int *version);
 
-/* From measurements to factors. Errors: nothing that was measured can be predicted. */
-int calibration_fit(const struct bench_points *p, const struct topology *t, int class_index, struct calibration *c,
-                    struct err *e);
-
-/* Read the journal at `path`, which must outlive `*c`. */
-int calibration_load(const char *path, const struct topology *t, int class_index, struct calibration *c, struct err *e);
-
-/* "calibrated by 5 results of FILE, which predictions missed by 1.31x before and miss by 1.04x now"; in `a`. */
-const char *calibration_text(const struct calibration *c, struct arena *a);
+/* Fit `s`, whose topology and class are known, to the journal at `path`, and say so: its factors are those of `fit`
+ * from then on. Errors: the file cannot be read, or nothing that was measured can be predicted. */
+int calibration_load(const char *path, struct model_setup *s, struct model_fit *fit, struct log *log, struct err *e);
 
 /* ---- questions ---- */
 
@@ -100,7 +88,8 @@ struct setting_gain {
 };
 
 /* Predict one call without each of a job's `n` settings in turn, into `gains`, the largest first. Behind them, as
- * gains[n], the two that together gain most beyond what each gains alone; its factor is 0 where there are none. */
+ * gains[n], of the twos that together gain clearly more than each alone the one that gains most; its factor is 0 where
+ * there is none. */
 void predict_gains(const struct nccl_setup *base, const struct bench_setting *settings, int n,
                    const struct model_call *call, struct setting_gain *gains);
 

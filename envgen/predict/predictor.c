@@ -227,7 +227,6 @@ void predict_gains(const struct nccl_setup *base, const struct bench_setting *se
 {
     struct model_time all, t;
     const int known = !predict_without(base, settings, n, call, &(struct setting_gain){-1, -1, 0, 0}, &all);
-    double beyond = exp(MARGIN);
     gains[n].factor = 0;
     for (int apart = 0; apart < (n <= MOST_PAIRED ? n : 1); apart++) /* 0: each alone; then every two */
         for (int i = 0; i + apart < n; i++) {
@@ -240,10 +239,8 @@ void predict_gains(const struct nccl_setup *base, const struct bench_setting *se
             double more = apart ? g.factor / fmax(1, gains[i].factor) / fmax(1, gains[i + apart].factor) : 0;
             if (!apart)
                 gains[i] = g;
-            else if (more > beyond) {
-                beyond = more;
+            else if (more > exp(MARGIN) && g.factor > gains[n].factor)
                 gains[n] = g;
-            }
         }
     qsort(gains, (size_t)n, sizeof *gains, by_factor);
 }

@@ -1,6 +1,6 @@
 /* The case that people paste: 2 × 8 A100, settings for 4 of the 8 HCAs, and an AllReduce of 210 ms that takes 85 on the
  * same machine when nothing is wrong. */
-#include "advise/whatif/causes.h"
+#include "advise/whatif/step.h"
 #include "advise/whatif/whatif.h"
 #include "core/json.h"
 #include "probe/machines/machines.h"

@@ -1,5 +1,5 @@
 /* What would shorten a step, by an estimate that can be worked out by hand: a call takes a microsecond a MiB. */
-#include "advise/whatif/changes.h"
+#include "advise/whatif/step.h"
 #include "tests/lib/unit.h"
 
 #define MIB (UINT64_C(1) << 20)

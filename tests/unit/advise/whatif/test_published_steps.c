@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "advise/whatif/step.h"
-#include "advise/whatif/step_profile.h"
 #include "advise/whatif/whatif.h"
 #include "core/coll.h"
 #include "core/file.h"

@@ -1,5 +1,5 @@
 /* What the model says of the calls of a step, on a machine that nobody here has. */
-#include "advise/whatif/step_profile.h"
+#include "advise/whatif/step.h"
 #include "core/coll.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/envgen/machine.h"

@@ -63,13 +63,4 @@ TEST_CASE(what_tells)
     arena_free(a);
 }
 
-TEST_CASE(in_words)
-{
-    struct arena *a = arena_new();
-    const struct calibration c = {.path = "/s/x.jsonl", .fit = {.used = 4, .before = 1.256, .spread = 1.044}};
-    assert_string_equal(calibration_text(&c, a), "calibrated by 4 results of /s/x.jsonl, which predictions missed by "
-                                                 "1.26x before and miss by 1.04x now");
-    arena_free(a);
-}
-
 TEST_CASES(test_calibration_points)
