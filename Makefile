@@ -53,7 +53,7 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the tuner plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
 TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe)
-PLUGIN_SRC  := $(filter-out %/binary_write.c,$(call tree,tuner/plugin tuner/table)) tuner/libc/elf.c core/coll.c core/hash.c \
+PLUGIN_SRC  := $(filter-out %/binary_write.c,$(call tree,tuner/plugin tuner/table)) tuner/libc/elf.c tuner/libc/read.c core/coll.c core/hash.c \
                core/vars/deliver.c
 PROFILER_SRC := $(call tree,tuner/capture tuner/observe tuner/libc) core/coll.c core/launcher.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)

@@ -2,15 +2,13 @@
 #include "tuner/observe/record.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/coll.h"
+#include "tuner/libc/read.h"
 #include "tuner/observe/line.h"
 
 /* ---- a file ------------------------------------------------------------------------------------------------------ */
@@ -184,23 +182,8 @@ void observe_free(struct observe_job *j)
 
 char *observe_read(const char *path, size_t *bytes)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    char *text = end > 0 && end <= (off_t)OBSERVE_BYTES && !lseek(fd, 0, SEEK_SET) ? malloc((size_t)end + 1) : NULL;
-    size_t used = 0;
-    while (text && used < (size_t)end) {
-        ssize_t n = read(fd, text + used, (size_t)end - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (text)
-        text[used] = 0;
-    *bytes = used;
+    char *text;
+    plugin_read_file(path, OBSERVE_BYTES, &text, bytes);
     return text;
 }
 

@@ -6,8 +6,6 @@
  * hook.map has for this host, else NCCLTUNE_CLASS. What a Slurm hook set on another node for that one's class (mpirun
  * -x carries it here) gives way to this node's own. A file that cannot be read sets nothing. The settings are read by
  * the first init, which NCCL calls before it asks for anything, and never change, so a look-up takes no lock. */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/vars/catalogue.h"
+#include "tuner/libc/read.h"
 #include "tuner/plugin/abi.h"
 #include "tuner/plugin/source.h"
 
@@ -41,7 +40,7 @@ struct nccl_env_v2 {
 static struct {
     pthread_mutex_t mutex; /* for init; pthread_once would bind glibc 2.34 */
     int judged;
-    char text[2][FILE_BYTES + 1]; /* of nccl.conf and of the class's file, cut into the strings below */
+    char *text[2]; /* of the class's file and of nccl.conf, cut into the strings below */
     struct {
         const char *name, *value;
     } settings[SETTINGS_MAX];
@@ -67,23 +66,6 @@ static void take_lines(char *text)
     }
 }
 
-/* Reads a regular file of at most `limit` bytes, which `text` has room for, and an end; told by lseek, as in source.c.
- * 0 or -1. */
-static int read_file(const char *path, char *text, off_t limit)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    ssize_t n, used = 0;
-    if (size > 0 && size <= limit && lseek(fd, 0, SEEK_SET) == 0) {
-        while ((n = read(fd, text + used, (size_t)(limit - used))) > 0 || (n < 0 && errno == EINTR))
-            used += n > 0 ? n : 0;
-        text[used] = 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return used ? 0 : -1;
-}
-
 /* The class behind "host NAME " in hook.map, for a host's name of n bytes; 0: there is none. */
 static int find_host(const char *map, const char *host, size_t n)
 {
@@ -104,10 +86,11 @@ static void find_class(const char *profile)
 {
     char path[PATH_MAX], host[HOST_BYTES] = "";
     const char *told = getenv("NCCLTUNE_CLASS");
-    char *map = malloc(MAP_BYTES + 1);
+    char *map;
+    size_t bytes;
     snprintf(path, sizeof path, "%s/hook.map", profile);
     gethostname(host, sizeof host - 1);
-    if (!map || read_file(path, map, MAP_BYTES) ||
+    if (plugin_read_file(path, MAP_BYTES, &map, &bytes) ||
         (!find_host(map, host, strlen(host)) && !find_host(map, host, strcspn(host, "."))))
         snprintf(env.class_name, sizeof env.class_name, "%s", told ? told : "");
     free(map);
@@ -117,6 +100,7 @@ static void read_settings(void)
 {
     const char *profile = getenv("NCCLTUNE_PROFILE"), *mode = getenv("NCCLTUNE"), *name = env.class_name;
     char path[PATH_MAX], near[PATH_MAX];
+    size_t bytes;
     if (!profile || *profile != '/' || strlen(profile) > sizeof path - 300 || (mode && !strcmp(mode, "off")))
         return;
     profile = plugin_near(profile, near);
@@ -124,12 +108,12 @@ static void read_settings(void)
     /* The class's file first: the first of two settings is the one that is found. */
     if (*name && *name != '.' && strlen(name) < 200 && strspn(name, WORD) == strlen(name)) {
         snprintf(path, sizeof path, "%s/nccl.d/%s.conf", profile, name);
-        if (!read_file(path, env.text[0], FILE_BYTES))
+        if (!plugin_read_file(path, FILE_BYTES, &env.text[0], &bytes))
             take_lines(env.text[0]);
     }
     env.of_class = env.count;
     snprintf(path, sizeof path, "%s/nccl.conf", profile);
-    if (!read_file(path, env.text[1], FILE_BYTES))
+    if (!plugin_read_file(path, FILE_BYTES, &env.text[1], &bytes))
         take_lines(env.text[1]);
 }
 

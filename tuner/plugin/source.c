@@ -1,8 +1,7 @@
 /* Which table this process uses, and its content.
  *
  * A variable that is set decides alone: were a rank to fall through to another table because it cannot read the one
- * that was named, ranks would decide differently and hang. Relative paths are refused for the same reason. fstat and
- * stat would bind a newer glibc than containers have, so lseek tells what can be read like a file. */
+ * that was named, ranks would decide differently and hang. Relative paths are refused for the same reason. */
 #include "tuner/plugin/source.h"
 
 #include <errno.h>
@@ -17,6 +16,7 @@
 
 #include "core/hash.h"
 #include "tuner/libc/elf.h"
+#include "tuner/libc/read.h"
 #include "tuner/table/table.h"
 
 #define TABLE_NAME   "tuner.csv"
@@ -29,51 +29,18 @@ static int cannot_read(struct plugin_source *s, const char *why)
     return -1;
 }
 
-static int read_all(struct plugin_source *s, int fd, size_t size)
-{
-    s->text = malloc(size + 1);
-    if (!s->text)
-        return cannot_read(s, "no memory");
-    while (s->bytes < size) {
-        ssize_t n = read(fd, s->text + s->bytes, size - s->bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return cannot_read(s, strerror(errno));
-        if (n == 0)
-            break;
-        s->bytes += (size_t)n;
-    }
-    return 0;
-}
-
-/* Reads s->path. 0; 1 when there is no such file; -1 with s->error. A pipe, which could block, is recognised by lseek;
- * opened without O_NONBLOCK it would block already there. */
+/* Reads s->path. 0; 1 when there is no such file; -1 with s->error. */
 static int read_table(struct plugin_source *s)
 {
-    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        cannot_read(s, strerror(errno));
-        return 1;
-    }
-    if (fd < 0)
-        return cannot_read(s, strerror(errno));
-    off_t size = lseek(fd, 0, SEEK_END);
-    int rc = -1;
-    if (read(fd, &rc, 0) < 0 && errno == EISDIR) /* whose end lies anywhere */
-        cannot_read(s, "it is a directory; name the tuner.csv in it, or the directory in NCCLTUNE_PROFILE");
-    else if (size < 0 || lseek(fd, 0, SEEK_SET) < 0)
-        cannot_read(s, "not a regular file");
-    else if ((uint64_t)size > TUNER_BYTES_LIMIT)
-        cannot_read(s, "larger than 64 MiB");
-    else
-        rc = read_all(s, fd, (size_t)size);
-    close(fd);
-    if (rc) {
-        free(s->text);
-        s->text = NULL;
-    }
-    return rc;
+    int error = plugin_read_file(s->path, TUNER_BYTES_LIMIT, &s->text, &s->bytes);
+    if (error == EISDIR)
+        return cannot_read(s, "it is a directory; name the tuner.csv in it, or the directory in NCCLTUNE_PROFILE");
+    if (error)
+        cannot_read(s, error == ESPIPE   ? "not a regular file"
+                       : error == EFBIG  ? "larger than 64 MiB"
+                       : error == ENOMEM ? "no memory"
+                                         : strerror(error));
+    return !error ? 0 : error == ENOENT || error == ENOTDIR ? 1 : -1;
 }
 
 const char *plugin_near(const char *profile, char near[PATH_MAX])

@@ -1,4 +1,4 @@
-/* tuner/plugin/env.c: files and lines of a profile, read in this process: how large they may be, and what is taken. */
+/* tuner/plugin/env.c: files and lines of a profile, read in this process: what is taken. */
 #include <sys/stat.h>
 
 #include "tests/lib/unit.h"
@@ -34,25 +34,12 @@ static void put(const char *name, const char *text, size_t bytes)
     fclose(f);
 }
 
-TEST_CASE(as_large_as_it_may_be)
+static void read_again(void)
 {
-    static char text[FILE_BYTES + 2], got[FILE_BYTES + 1];
-    memset(text, 'x', sizeof text);
-    static const struct {
-        size_t bytes;
-        int rc;
-    } cases[] = {{0, -1}, {1, 0}, {FILE_BYTES - 1, 0}, {FILE_BYTES, 0}, {FILE_BYTES + 1, -1}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put("file", text, cases[i].bytes);
-        memset(got, 'y', sizeof got);
-        assert_int_equal(read_file(path, got, FILE_BYTES), cases[i].rc);
-        if (!cases[i].rc)
-            assert_int_equal(strlen(got), cases[i].bytes);
-        else
-            assert_int_equal(got[0], 'y');
-    }
-    assert_int_equal(read_file(profile, got, FILE_BYTES), -1);
-    assert_int_equal(read_file("/nowhere/x", got, FILE_BYTES), -1);
+    for (int i = 0; i < 2; i++)
+        free(env.text[i]);
+    memset(env.text, 0, sizeof env.text);
+    read_settings();
 }
 
 TEST_CASE(what_is_taken)
@@ -104,7 +91,7 @@ TEST_CASE(names_that_are_files)
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         env.count = 0;
         setenv("NCCLTUNE_CLASS", classes[i].name, 1);
-        read_settings();
+        read_again();
         assert_string_equal(env.class_name, classes[i].name);
         assert_int_equal(env.count, classes[i].count);
         assert_int_equal(env.of_class, classes[i].count - 1);
@@ -120,16 +107,16 @@ TEST_CASE(names_that_are_files)
         put(file, "NCCL_PROTO=2\n", 13);
         setenv("NCCLTUNE_CLASS", name, 1);
         env.count = 0;
-        read_settings();
+        read_again();
         assert_int_equal(env.count, length < 200 ? 2 : 1);
     }
     unsetenv("NCCLTUNE_CLASS");
     env.count = 0;
     setenv("NCCLTUNE", "off", 1);
-    read_settings();
+    read_again();
     assert_int_equal(env.count, 0);
     setenv("NCCLTUNE", "on", 1);
-    read_settings();
+    read_again();
     assert_int_equal(env.count, 1);
     unsetenv("NCCLTUNE");
     unsetenv("NCCLTUNE_PROFILE");
