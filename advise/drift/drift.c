@@ -225,9 +225,7 @@ static int is_past(const struct drift_fleet *f, size_t job, const struct observe
 static int by_lost_time(const void *x, const void *y)
 {
     const struct observe_drift *a = x, *b = y;
-    double lost[2] = {(a->now.call.median_us - a->before.call.median_us) * (double)a->now.call.count,
-                      (b->now.call.median_us - b->before.call.median_us) * (double)b->now.call.count};
-    return (lost[0] < lost[1]) - (lost[0] > lost[1]);
+    return (a->lost_us < b->lost_us) - (a->lost_us > b->lost_us);
 }
 
 static void gather_calls(struct drift_fleet *f, struct arena *a)

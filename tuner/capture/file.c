@@ -85,41 +85,31 @@ static int stride_of(const struct profiler_comm *c, int ranks, const struct whol
     return stride < 1 ? 1 : (int)stride;
 }
 
-static void put_times(struct observe_text *d, const struct profiler_table *t, int slot)
-{
-    uint64_t sum_ns, timed = profiler_table_timed(t, slot, &sum_ns);
-    observe_put_us(d, "time_us", profiler_table_median_us(t, slot));
-    observe_put_us(d, "steady_us", profiler_table_steady_us(t, slot));
-    observe_put(d, ", \"timed\": %llu", (unsigned long long)timed);
-    observe_put_us(d, "total_us", (double)sum_ns / 1e3);
-}
-
 static void put_call(struct observe_text *d, const struct profiler_comm *c, int slot, const struct profiler_job *job,
                      const struct whole *w, int *first)
 {
     struct profiler_call call;
-    uint64_t count;
+    uint64_t sum_ns, count, id = atomic_load(&c->id);
     if (!profiler_table_call(&c->table, slot, &call, &count) || !count)
         return;
-    int ranks = ranks_of(c, job), clustered = c->nodes ? c->nodes > 1 : ranks > w->per_node;
-    uint64_t sum_ns, id = atomic_load(&c->id);
-    observe_put(d, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
-                *first ? "" : ",", coll_name(call.kind), (unsigned long long)whole_bytes(&call, ranks),
-                (unsigned long long)count, call.kind == COLL_SENDRECV ? 2 : ranks);
-    observe_put(d, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
-    if (profiler_dtype_name(call.dtype))
-        observe_put(d, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
-    if (profiler_table_timed(&c->table, slot, &sum_ns))
-        put_times(d, &c->table, slot);
-    if (call.algo >= 0)
-        observe_put(d, ", \"algorithm\": \"%s\"", algo_name(call.algo));
-    if (call.proto >= 0)
-        observe_put(d, ", \"protocol\": \"%s\"", proto_name(call.proto));
-    if (call.channels > 0)
-        observe_put(d, ", \"channels\": %d", call.channels);
-    if (id && id != UINT64_MAX)
-        observe_put(d, ", \"group\": \"%016llx\"", (unsigned long long)id);
-    observe_put(d, "}");
+    int ranks = ranks_of(c, job);
+    struct observe_call o = {.kind = call.kind,
+                             .bytes = whole_bytes(&call, ranks),
+                             .count = count,
+                             .group = id == UINT64_MAX ? 0 : id,
+                             .group_size = call.kind == COLL_SENDRECV ? 2 : ranks,
+                             .crosses_nodes = c->nodes ? c->nodes > 1 : ranks > w->per_node,
+                             .stride = stride_of(c, ranks, w),
+                             .algo = call.algo,
+                             .proto = call.proto,
+                             .channels = call.channels,
+                             .timed = profiler_table_timed(&c->table, slot, &sum_ns)};
+    const char *dtype = profiler_dtype_name(call.dtype);
+    snprintf(o.dtype, sizeof o.dtype, "%s", dtype ? dtype : "");
+    o.total_us = o.timed ? (double)sum_ns / 1e3 : -1;
+    o.median_us = o.timed ? profiler_table_median_us(&c->table, slot) : -1;
+    o.steady_us = o.timed ? profiler_table_steady_us(&c->table, slot) : -1;
+    observe_put_call(d, &o, *first);
     *first = 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "tuner/capture/comm.h"
 #include "tuner/capture/job.h"
-#include "tuner/observe/line.h"
+#include "tuner/observe/record.h"
 
 struct profiler_document {
     char path[PROFILER_PATH + 256], beside[PROFILER_PATH + 256]; /* beside: what is renamed to path */

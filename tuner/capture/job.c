@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/launcher.h"
-#include "tuner/observe/line.h"
+#include "tuner/observe/record.h"
 
 #define DEFAULT_MINUTES 10
 #define FIT             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"

@@ -128,50 +128,37 @@ void plugin_elf_path(const void *address, char *path, size_t size)
     dl_iterate_phdr(visit_path, &w);
 }
 
-struct version_walk {
-    const void *caller;
-    const void *function;
-    int found;
-};
-
-static int visit_version(struct dl_phdr_info *o, size_t size, void *arg)
-{
-    (void)size;
-    struct version_walk *w = arg;
-    const void *at = find_in_object(o, "ncclGetVersion");
-    if (!at)
-        return 0;
-    w->function = at;
-    w->found++;
-    if (!holds(o, w->caller))
-        return 0;
-    w->found = 1;
-    return 1;
-}
-
-int plugin_elf_nccl_version(const void *caller)
-{
-    struct version_walk w = {.caller = caller};
-    dl_iterate_phdr(visit_version, &w);
-    if (w.found != 1)
-        return 0;
-    int (*get_version)(int *);
-    memcpy(&get_version, &w.function, sizeof get_version); /* ISO C has no cast from object to function pointer */
-    int version = 0;
-    return !get_version(&version) && version > 0 ? version : 0;
-}
-
+/* The object of a caller alone, where that defines the function; else all that do. */
 struct function_walk {
     const char *name;
+    const void *caller; /* NULL: the first one will do */
     const void *at;
+    int found;
 };
 
 static int visit_function(struct dl_phdr_info *o, size_t size, void *arg)
 {
     (void)size;
     struct function_walk *w = arg;
-    w->at = find_in_object(o, w->name);
-    return w->at != NULL;
+    const void *at = find_in_object(o, w->name);
+    if (!at)
+        return 0;
+    int is_wanted = !w->caller || holds(o, w->caller);
+    w->at = at;
+    w->found = is_wanted ? 1 : w->found + 1;
+    return is_wanted;
+}
+
+int plugin_elf_nccl_version(const void *caller)
+{
+    struct function_walk w = {.name = "ncclGetVersion", .caller = caller};
+    dl_iterate_phdr(visit_function, &w);
+    if (w.found != 1)
+        return 0;
+    int (*get_version)(int *);
+    memcpy(&get_version, &w.at, sizeof get_version); /* ISO C has no cast from object to function pointer */
+    int version = 0;
+    return !get_version(&version) && version > 0 ? version : 0;
 }
 
 const void *plugin_elf_function(const char *name)

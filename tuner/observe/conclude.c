@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/coll.h"
 #include "tuner/observe/judge.h"
-#include "tuner/observe/line.h"
 
 #define EARLIER   16  /* jobs that are read */
 #define SAID      3   /* lines */
@@ -96,41 +94,29 @@ static void print_sentence(const char *job, const char *sentence)
     (void)written; /* there is nobody to tell */
 }
 
+static void word_finding(const struct findings *f, size_t i, char to[OBSERVE_SENTENCE])
+{
+    if (i < f->nlate)
+        observe_say_late(&f->late[i], to);
+    else
+        observe_say_drift(&f->drifts[i - f->nlate], to);
+}
+
 static void say_all(const struct observe_end *e, const struct findings *f)
 {
     char sentence[OBSERVE_SENTENCE];
     size_t said = 0, all = f->nlate + f->ndrifts;
-    for (size_t i = 0; i < f->nlate && said < SAID - (f->ndrifts > 0); i++, said++) {
-        observe_say_late(&f->late[i], sentence);
+    for (size_t i = 0; i < all && said < SAID; i++) {
+        if (i < f->nlate && said == SAID - 1 && f->ndrifts)
+            continue; /* one line is for a drift */
+        word_finding(f, i, sentence);
         print_sentence(e->name, sentence);
-    }
-    for (size_t i = 0; i < f->ndrifts && said < SAID; i++, said++) {
-        observe_say_drift(&f->drifts[i], sentence);
-        print_sentence(e->name, sentence);
+        said++;
     }
     if (said == all)
         return;
     snprintf(sentence, sizeof sentence, "%zu more in %.300s/%s%s", all - said, e->dir, e->name, OBSERVE_ENDING);
     print_sentence(e->name, sentence);
-}
-
-static void put_point(struct observe_text *t, const struct observe_call *c, int first)
-{
-    observe_put(t, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
-                first ? "" : ",", coll_name(c->kind), (unsigned long long)c->bytes, (unsigned long long)c->count,
-                c->group_size);
-    observe_put(t, ", \"placement\": \"%s\", \"stride\": %d", c->crosses_nodes ? "cluster" : "node", c->stride);
-    if (c->dtype[0])
-        observe_put(t, ", \"dtype\": \"%s\"", c->dtype);
-    observe_put_us(t, "time_us", c->median_us);
-    observe_put(t, ", \"timed\": %llu", (unsigned long long)c->timed);
-    if (c->algo >= 0)
-        observe_put(t, ", \"algorithm\": \"%s\"", algo_name(c->algo));
-    if (c->proto >= 0)
-        observe_put(t, ", \"protocol\": \"%s\"", proto_name(c->proto));
-    if (c->channels > 0)
-        observe_put(t, ", \"channels\": %d", c->channels);
-    observe_put(t, "}");
 }
 
 /* A workload of the whole job, and what was found: sentences of printable ASCII without quotes. */
@@ -145,15 +131,16 @@ static void put_record(struct observe_text *t, const struct observe_end *e, cons
     observe_put(t, "  \"ranks_read\": %zu,\n  \"basis\": \"%s\",\n  \"findings\": [", j->nranks,
                 observe_basis_name(observe_basis(j)));
     for (size_t i = 0; i < f->nlate + f->ndrifts; i++) {
-        if (i < f->nlate)
-            observe_say_late(&f->late[i], sentence);
-        else
-            observe_say_drift(&f->drifts[i - f->nlate], sentence);
+        word_finding(f, i, sentence);
         observe_put(t, "%s\n    \"%s\"", i ? "," : "", sentence);
     }
     observe_put(t, "],\n  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [");
-    for (size_t i = 0; i < f->npoints; i++)
-        put_point(t, &f->points[i].call, i == 0);
+    for (size_t i = 0; i < f->npoints; i++) {
+        struct observe_call c = f->points[i].call;
+        c.group = 0; /* of all */
+        c.steady_us = c.total_us = -1;
+        observe_put_call(t, &c, i == 0);
+    }
     observe_put(t, "]\n    }\n  ]\n}\n");
 }
 

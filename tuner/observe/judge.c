@@ -381,11 +381,6 @@ const struct observe_point *observe_find_point(const struct observe_earlier *e, 
     return NULL;
 }
 
-static double lost_us(const struct observe_drift *d)
-{
-    return (d->now.call.median_us - d->before.call.median_us) * (double)d->now.call.count;
-}
-
 static int by_point_time(const void *x, const void *y)
 {
     const struct observe_point *const *a = x, *const *b = y;
@@ -406,6 +401,7 @@ static int has_drifted(const struct observe_point *now, const struct observe_ear
     qsort(earlier, n, sizeof *earlier, by_point_time);
     *d = (struct observe_drift){.now = *now, .before = *earlier[(n - 1) / 2], .jobs = n};
     d->times = now->call.median_us / d->before.call.median_us;
+    d->lost_us = (now->call.median_us - d->before.call.median_us) * (double)now->call.count;
     return d->times >= OBSERVE_SLOWER && now->call.median_us > 1.1 * earlier[n - 1]->call.median_us;
 }
 
@@ -418,7 +414,7 @@ size_t observe_drifts(const struct observe_point *now, size_t count, const struc
         if (!has_drifted(&now[i], before, jobs, &d))
             continue;
         size_t at = n;
-        while (at && lost_us(&drifts[at - 1]) < lost_us(&d))
+        while (at && drifts[at - 1].lost_us < d.lost_us)
             at--;
         if (at >= most)
             continue;

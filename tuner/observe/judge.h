@@ -49,6 +49,7 @@ struct observe_point *observe_points(const struct observe_job *j, size_t *count)
 struct observe_drift {
     struct observe_point now, before; /* before: the earlier job whose time is the median */
     double times;                     /* now over before */
+    double lost_us;                   /* by all calls of the job together */
     size_t jobs;                      /* earlier ones that have the call */
 };
 

@@ -1,5 +1,5 @@
 /* Facts on a line. */
-#include "tuner/observe/line.h"
+#include "tuner/observe/record.h"
 
 #include <string.h>
 

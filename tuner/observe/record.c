@@ -9,7 +9,6 @@
 
 #include "core/coll.h"
 #include "tuner/libc/read.h"
-#include "tuner/observe/line.h"
 
 /* ---- a file ------------------------------------------------------------------------------------------------------ */
 

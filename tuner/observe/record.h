@@ -1,4 +1,4 @@
-/* Calls of a job's ranks, read from the files of a capture (tuner/capture/file.h).
+/* Calls of a job's ranks, as the files of a capture have them (tuner/capture/file.h): their lines, read and written.
  *
  * libc only, because a job reads at its end what its ranks and earlier jobs have left. Files may be anybody's: a line
  * that is not as a capture writes it is not taken, and what is read is bounded. */
@@ -73,3 +73,52 @@ char *observe_read(const char *path, size_t *bytes);
  * those of the highest come first. */
 #define OBSERVE_NAME 256
 size_t observe_latest(const char *dir, const char *pattern, const char *own, char (*names)[OBSERVE_NAME], size_t most);
+
+/* ---- lines of JSON as we write them: one object a line, a space behind each colon and comma, no escapes, no
+ * exponents. What is not so written is not found. ---- */
+
+/* Begins as {text, text}. */
+struct observe_line {
+    const char *at, *end;
+};
+
+/* The next one up to `end`; 0: there is none. */
+int observe_next(struct observe_line *l, const char *end);
+
+/* The value behind "key": on this line; NULL: none. */
+const char *observe_value(const struct observe_line *l, const char *key);
+
+uint64_t observe_number(const struct observe_line *l, const char *key, uint64_t otherwise);
+int observe_small(const struct observe_line *l, const char *key, int most); /* 0: none, or larger */
+double observe_decimal(const struct observe_line *l, const char *key);      /* below 1e15; -1: none */
+uint64_t observe_hexadecimal(const struct observe_line *l, const char *key);
+
+/* A word without escapes; its length, 0 when there is none or it does not fit. */
+size_t observe_word(const struct observe_line *l, const char *key, char *to, size_t size);
+
+/* A text that is a number without sign or exponent, "10", "0.5", ".5": read without strtod, whose decimal point depends
+ * on the program's locale. -1: it is none, or has digits behind one above `most`. */
+double observe_parse(const char *text, double most);
+
+/* ---- a text that is made in memory and becomes a file, whole or not at all. No number goes through a locale. ---- */
+
+struct observe_text {
+    char *text; /* kept for the next time; not ended by 0 */
+    size_t used, size;
+    int error; /* errno of what went wrong; 0: nothing */
+};
+
+/* Adds up to a thousand bytes. */
+__attribute__((format(printf, 2, 3))) void observe_put(struct observe_text *t, const char *fmt, ...);
+
+/* "time_us": 12.345, with a comma before it. */
+void observe_put_us(struct observe_text *t, const char *key, double us);
+
+/* Writes it beside its name, synced, and renames it: 0 or an errno, as t->error then is. May take as long as the file
+ * system likes. The calling thread blocks SIGXFSZ, which a limit on the size of files would otherwise kill the job
+ * with. */
+int observe_write(struct observe_text *t, const char *beside, const char *path);
+
+/* A line of a workload's calls, behind others unless `is_first`. What is unknown, as in an observe_call, is left out.
+ */
+void observe_put_call(struct observe_text *t, const struct observe_call *c, int is_first);

@@ -1,5 +1,5 @@
 /* Texts in memory, and their files. */
-#include "tuner/observe/line.h"
+#include "tuner/observe/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/coll.h"
 
 #define LIMIT ((size_t)64 << 20) /* more than any job's calls take, and what the reader of workloads reads */
 
@@ -37,6 +39,33 @@ void observe_put_us(struct observe_text *t, const char *key, double us)
 {
     uint64_t whole = (uint64_t)us;
     observe_put(t, ", \"%s\": %llu.%03u", key, (unsigned long long)whole, (unsigned)((us - (double)whole) * 1000));
+}
+
+void observe_put_call(struct observe_text *t, const struct observe_call *c, int is_first)
+{
+    observe_put(t, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
+                is_first ? "" : ",", coll_name(c->kind), (unsigned long long)c->bytes, (unsigned long long)c->count,
+                c->group_size);
+    observe_put(t, ", \"placement\": \"%s\", \"stride\": %d", c->crosses_nodes ? "cluster" : "node", c->stride);
+    if (c->dtype[0])
+        observe_put(t, ", \"dtype\": \"%s\"", c->dtype);
+    if (c->median_us >= 0)
+        observe_put_us(t, "time_us", c->median_us);
+    if (c->steady_us >= 0)
+        observe_put_us(t, "steady_us", c->steady_us);
+    if (c->timed)
+        observe_put(t, ", \"timed\": %llu", (unsigned long long)c->timed);
+    if (c->total_us >= 0)
+        observe_put_us(t, "total_us", c->total_us);
+    if (c->algo >= 0)
+        observe_put(t, ", \"algorithm\": \"%s\"", algo_name(c->algo));
+    if (c->proto >= 0)
+        observe_put(t, ", \"protocol\": \"%s\"", proto_name(c->proto));
+    if (c->channels > 0)
+        observe_put(t, ", \"channels\": %d", c->channels);
+    if (c->group)
+        observe_put(t, ", \"group\": \"%016llx\"", (unsigned long long)c->group);
+    observe_put(t, "}");
 }
 
 static int write_all(int fd, const char *text, size_t length)

@@ -14,18 +14,6 @@
 #define FIELDS_REQUIRED 8
 #define FIELDS_MAX      12
 
-/* Where a line went wrong. */
-struct fault {
-    long column; /* 1-based */
-    char text[192];
-};
-
-enum {
-    LINE_RULE,
-    LINE_HEADER, /* column names, ours or those of NVIDIA's example */
-    LINE_BROKEN,
-};
-
 /* A word without blanks at either end. */
 struct word {
     const char *s;
@@ -46,6 +34,15 @@ static struct word trim_word(const char *s, size_t len)
     while (len && is_blank(s[len - 1]))
         len--;
     return (struct word){s, len};
+}
+
+/* The word before the next comma of a list from `*at` on, or the rest of it; `*at` is behind that then. */
+static struct word next_field(struct word list, size_t *at)
+{
+    const char *s = list.s + *at, *comma = memchr(s, ',', list.len - *at);
+    size_t n = comma ? (size_t)(comma - s) : list.len - *at;
+    *at += n + 1;
+    return trim_word(s, n);
 }
 
 /* Read decimal digits alone, at most `high`: 0, or -1. */
@@ -163,29 +160,48 @@ static const struct column columns[FIELDS_MAX] = {
     {"nvlDomains", parse_range, TO(domains), 0, 0, NUMBER},
 };
 
-/* ---- faults ---------------------------------------------------------------------------------------------------- */
+/* ---- the parser ------------------------------------------------------------------------------------------------ */
 
-static int break_line(struct fault *f, long column, const char *text)
+struct parser {
+    struct tuner_table *table;
+    size_t room;      /* rules that fit into table->rules */
+    const char *line; /* the current one, */
+    long number;      /* from 1 */
+    tuner_complain *complain;
+    void *arg;
+};
+
+static int refuse(struct parser *p, const char *text)
 {
-    f->column = column;
-    snprintf(f->text, sizeof f->text, "%s", text);
-    return LINE_BROKEN;
+    if (p->complain)
+        p->complain(p->arg, 0, 0, text);
+    return -1;
 }
 
-/* Names the column and shows the word, short and printable: the file may come from anywhere. */
-static int broken_field(struct fault *f, long column, const struct column *c, struct word w)
+/* Leave the current line out; `at` is the place in it that cannot be used. */
+static int skip_line(struct parser *p, const char *at, const char *text)
 {
-    char shown[33];
+    p->table->broken++;
+    if (p->complain)
+        p->complain(p->arg, p->number, at - p->line + 1, text);
+    return 0;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------------------------- */
+
+/* Names the column and shows the word, short and printable: the file may come from anywhere. */
+static int skip_field(struct parser *p, const char *at, const struct column *c, struct word w)
+{
+    char shown[33], text[192];
     size_t n = w.len < sizeof shown - 1 ? w.len : sizeof shown - 1;
     for (size_t i = 0; i < n; i++)
         shown[i] = (unsigned char)w.s[i] < ' ' || w.s[i] == 0x7f ? '?' : w.s[i];
     shown[n] = 0;
-    f->column = column;
-    snprintf(f->text, sizeof f->text, "%s is \"%s%s\", expected %s", c->name, shown, n < w.len ? "..." : "",
-             c->expected);
-    return LINE_BROKEN;
+    snprintf(text, sizeof text, "%s is \"%s%s\", expected %s", c->name, shown, n < w.len ? "..." : "", c->expected);
+    return skip_line(p, at, text);
 }
 
+/* Names of columns, ours or those of NVIDIA's example. */
 static int is_header(const struct word *w, int count)
 {
     static const char *const first[] = {"collective", "collective_type", "colltype"};
@@ -196,122 +212,6 @@ static int is_header(const struct word *w, int count)
             return 1;
     return 0;
 }
-
-/* Parse s[0..len), one line without its end, neither blank nor a comment, into `*r` (all but r->line). */
-static int parse_fields(struct tuner_rule *r, const char *s, size_t len, struct fault *f)
-{
-    struct word words[FIELDS_MAX];
-    long starts[FIELDS_MAX];
-    int count = 0;
-    for (size_t at = 0; at <= len; count++) {
-        const char *comma = memchr(s + at, ',', len - at);
-        size_t n = comma ? (size_t)(comma - s) - at : len - at;
-        if (count == FIELDS_MAX)
-            return break_line(f, (long)at + 1, "more than 12 columns");
-        words[count] = trim_word(s + at, n);
-        starts[count] = (words[count].len ? words[count].s - s : (long)at) + 1;
-        at += n + 1;
-    }
-    if (is_header(words, count))
-        return LINE_HEADER;
-    if (count < FIELDS_REQUIRED) {
-        char text[80];
-        snprintf(text, sizeof text, "%d column%s, expected 8 to 12", count, count == 1 ? "" : "s");
-        return break_line(f, (long)len + 1, text);
-    }
-    struct tuner_range any = {INT_MIN, INT_MAX};
-    *r = (struct tuner_rule){.pipe_ops = TUNER_ANY, .reg_buff = TUNER_ANY, .domains = any};
-    for (int i = 0; i < count; i++)
-        if (columns[i].parse(&columns[i], (char *)r + columns[i].member, words[i]))
-            return broken_field(f, starts[i], &columns[i], words[i]);
-    if (r->min_bytes > r->max_bytes)
-        return break_line(f, starts[1], "min_bytes is larger than max_bytes");
-    if (r->chunk_bytes && !r->channels)
-        return break_line(f, starts[10], "chunk_bytes without channels, expected a number of channels in column 6");
-    return LINE_RULE;
-}
-
-/* ---- the parser ------------------------------------------------------------------------------------------------ */
-
-struct parser {
-    struct tuner_table *table;
-    size_t room; /* rules that fit into table->rules */
-    tuner_complain *complain;
-    void *arg;
-};
-
-static void complain(struct parser *p, long line, long column, const char *text)
-{
-    if (p->complain)
-        p->complain(p->arg, line, column, text);
-}
-
-static int refuse(struct parser *p, const char *text)
-{
-    complain(p, 0, 0, text);
-    return -1;
-}
-
-static void skip_line(struct parser *p, long line, long column, const char *text)
-{
-    p->table->broken++;
-    complain(p, line, column, text);
-}
-
-static int starts_with(struct word w, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return w.len >= n && !memcmp(w.s, prefix, n);
-}
-
-/* ---- metadata -------------------------------------------------------------------------------------------------- */
-
-/* "# nccl: 2.27,2.28": the table may be used with these and no others. An entry that cannot be read fits no NCCL: a
- * table that was meant to be limited must not become one for all. */
-static void parse_versions(struct parser *p, struct word w, long line, long column)
-{
-    struct tuner_table *t = p->table;
-    t->nccl_given = 1;
-    for (size_t at = 0; at <= w.len;) {
-        const char *comma = memchr(w.s + at, ',', w.len - at);
-        size_t n = comma ? (size_t)(comma - w.s) - at : w.len - at;
-        struct word v = trim_word(w.s + at, n);
-        const char *dot = v.len ? memchr(v.s, '.', v.len) : NULL;
-        uint64_t major = 0, minor = 0;
-        if (!dot || parse_number((struct word){v.s, (size_t)(dot - v.s)}, 999, &major) ||
-            parse_number((struct word){dot + 1, (size_t)(v.s + v.len - dot - 1)}, 999, &minor))
-            skip_line(p, line, column + (long)at, "expected NCCL versions such as 2.27,2.28");
-        else if (t->nccl_count == TUNER_MAX_VERSIONS)
-            skip_line(p, line, column + (long)at, "more than 32 NCCL versions");
-        else
-            t->nccl[t->nccl_count++] = (struct tuner_version){(int)major, (int)minor};
-        at += n + 1;
-    }
-}
-
-/* `w` is what follows the '#'. -1 when the whole file is of a kind that this program does not know. */
-static int parse_comment(struct parser *p, struct word w, const char *line_start, long line)
-{
-    static const char name[] = "nccltune-tuner/", versions[] = "nccl:", next[] = "next-tuner:";
-    if (starts_with(w, name)) {
-        struct word major = {w.s + sizeof name - 1, w.len - (sizeof name - 1)};
-        if (major.len == 1 && major.s[0] == '1')
-            return 0;
-        return refuse(p, "the format is not " TUNER_FORMAT ", the only known one");
-    }
-    if (starts_with(w, versions)) {
-        struct word list = trim_word(w.s + sizeof versions - 1, w.len - (sizeof versions - 1));
-        parse_versions(p, list, line, list.s - line_start + 1);
-    } else if (starts_with(w, next)) {
-        struct word value = trim_word(w.s + sizeof next - 1, w.len - (sizeof next - 1));
-        p->table->next_auto = value.len == 4 && !memcmp(value.s, "auto", 4);
-        if (!p->table->next_auto && (value.len != 4 || memcmp(value.s, "none", 4) != 0))
-            skip_line(p, line, value.s - line_start + 1, "expected auto or none");
-    }
-    return 0;
-}
-
-/* ---- lines ----------------------------------------------------------------------------------------------------- */
 
 static int add_rule(struct parser *p, const struct tuner_rule *r)
 {
@@ -330,29 +230,100 @@ static int add_rule(struct parser *p, const struct tuner_rule *r)
     return 0;
 }
 
-static int parse_line(struct parser *p, const char *s, size_t len, long line)
+/* `line` is neither blank nor a comment. */
+static int parse_rule(struct parser *p, struct word line)
 {
-    struct word w = trim_word(s, len);
+    static const struct tuner_range any = {INT_MIN, INT_MAX};
+    struct tuner_rule r = {.pipe_ops = TUNER_ANY, .reg_buff = TUNER_ANY, .domains = any, .line = p->number};
+    struct word words[FIELDS_MAX];
+    const char *starts[FIELDS_MAX];
+    int count = 0;
+    for (size_t at = 0; at <= line.len; count++) {
+        const char *start = line.s + at;
+        if (count == FIELDS_MAX)
+            return skip_line(p, start, "more than 12 columns");
+        words[count] = next_field(line, &at);
+        starts[count] = words[count].len ? words[count].s : start;
+    }
+    if (is_header(words, count))
+        return 0;
+    if (count < FIELDS_REQUIRED) {
+        char text[80];
+        snprintf(text, sizeof text, "%d column%s, expected 8 to 12", count, count == 1 ? "" : "s");
+        return skip_line(p, line.s + line.len, text);
+    }
+    for (int i = 0; i < count; i++)
+        if (columns[i].parse(&columns[i], (char *)&r + columns[i].member, words[i]))
+            return skip_field(p, starts[i], &columns[i], words[i]);
+    if (r.min_bytes > r.max_bytes)
+        return skip_line(p, starts[1], "min_bytes is larger than max_bytes");
+    if (r.chunk_bytes && !r.channels)
+        return skip_line(p, starts[10], "chunk_bytes without channels, expected a number of channels in column 6");
+    return add_rule(p, &r);
+}
+
+/* ---- metadata -------------------------------------------------------------------------------------------------- */
+
+/* "# nccl: 2.27,2.28": the table may be used with these and no others. An entry that cannot be read fits no NCCL: a
+ * table that was meant to be limited must not become one for all. */
+static void parse_versions(struct parser *p, struct word list)
+{
+    struct tuner_table *t = p->table;
+    t->nccl_given = 1;
+    for (size_t at = 0; at <= list.len;) {
+        const char *start = list.s + at;
+        struct word v = next_field(list, &at);
+        const char *dot = v.len ? memchr(v.s, '.', v.len) : NULL;
+        uint64_t major = 0, minor = 0;
+        if (!dot || parse_number((struct word){v.s, (size_t)(dot - v.s)}, 999, &major) ||
+            parse_number((struct word){dot + 1, (size_t)(v.s + v.len - dot - 1)}, 999, &minor))
+            skip_line(p, start, "expected NCCL versions such as 2.27,2.28");
+        else if (t->nccl_count == TUNER_MAX_VERSIONS)
+            skip_line(p, start, "more than 32 NCCL versions");
+        else
+            t->nccl[t->nccl_count++] = (struct tuner_version){(int)major, (int)minor};
+    }
+}
+
+/* Whether the word begins so; then `*rest` is what follows. */
+static int has_prefix(struct word w, const char *prefix, struct word *rest)
+{
+    size_t n = strlen(prefix);
+    if (w.len < n || memcmp(w.s, prefix, n) != 0)
+        return 0;
+    *rest = trim_word(w.s + n, w.len - n);
+    return 1;
+}
+
+/* `w` is what follows the '#'. -1 when the whole file is of a kind that this program does not know. */
+static int parse_comment(struct parser *p, struct word w)
+{
+    struct word value;
+    if (has_prefix(w, "nccltune-tuner/", &value)) {
+        if (w.len != strlen(TUNER_FORMAT) || memcmp(w.s, TUNER_FORMAT, w.len) != 0)
+            return refuse(p, "the format is not " TUNER_FORMAT ", the only known one");
+    } else if (has_prefix(w, "nccl:", &value)) {
+        parse_versions(p, value);
+    } else if (has_prefix(w, "next-tuner:", &value)) {
+        p->table->next_auto = value.len == 4 && !memcmp(value.s, "auto", 4);
+        if (!p->table->next_auto && (value.len != 4 || memcmp(value.s, "none", 4) != 0))
+            skip_line(p, value.s, "expected auto or none");
+    }
+    return 0;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------------------------- */
+
+static int parse_line(struct parser *p, size_t len)
+{
+    struct word w = trim_word(p->line, len);
     if (!w.len)
         return 0;
     if (w.s[0] == '#')
-        return parse_comment(p, trim_word(w.s + 1, w.len - 1), s, line);
-    if (w.len > LINE_LIMIT) {
-        skip_line(p, line, LINE_LIMIT + 1, "line longer than 4096 bytes");
-        return 0;
-    }
-    struct tuner_rule rule;
-    struct fault fault;
-    switch (parse_fields(&rule, w.s, w.len, &fault)) {
-    case LINE_RULE:
-        rule.line = line;
-        return add_rule(p, &rule);
-    case LINE_BROKEN:
-        skip_line(p, line, fault.column + (w.s - s), fault.text);
-        return 0;
-    default:
-        return 0;
-    }
+        return parse_comment(p, trim_word(w.s + 1, w.len - 1));
+    if (w.len > LINE_LIMIT)
+        return skip_line(p, p->line + LINE_LIMIT, "line longer than 4096 bytes");
+    return parse_rule(p, w);
 }
 
 static int parse_text(struct parser *p, const char *text, size_t bytes)
@@ -364,10 +335,11 @@ static int parse_text(struct parser *p, const char *text, size_t bytes)
     if (memchr(text, 0, bytes))
         return refuse(p, "is not text: it has a NUL byte");
     size_t at = bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte order mark, as spreadsheets write */
-    for (long line = 1; at < bytes; line++) {
+    for (p->number = 1; at < bytes; p->number++) {
         const char *end = memchr(text + at, '\n', bytes - at);
         size_t n = end ? (size_t)(end - text) - at : bytes - at;
-        if (parse_line(p, text + at, n, line))
+        p->line = text + at;
+        if (parse_line(p, n))
             return -1;
         at += n + 1;
     }

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "tests/lib/unit.h"
-#include "tuner/observe/line.h"
 #include "tuner/observe/record.h"
 
 static struct observe_line line(const char *text)

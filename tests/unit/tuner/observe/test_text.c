@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "tests/lib/unit.h"
-#include "tuner/observe/line.h"
+#include "tuner/observe/record.h"
 
 TEST_CASE(grows)
 {
