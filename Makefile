@@ -158,7 +158,7 @@ $(B)/obj/gen/%.o: $(B)/gen/%.c Makefile $(B)/flags/obj
 $(B)/mpi/%.o: %.c Makefile $(B)/flags/mpi
 	$(call compile,MPICC,$(mpi_flags))
 # What runs once a process is small, what runs at every call is fast.
-$(filter-out %/plugin.o %/index.o %/choice.o,$(PLUGIN_OBJ)): private override CFLAGS += -Os
+$(filter-out %/plugin.o %/index.o,$(PLUGIN_OBJ)): private override CFLAGS += -Os
 $(B)/pic/%.o: %.c Makefile $(B)/flags/pic
 	$(call compile,PIC,$(pic_flags))
 $(B)/double/%.o: %.c Makefile $(B)/flags/double

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/coll.h"
-#include "tuner/table/choice.h"
+#include "tuner/table/index.h"
 #include "tuner/table/spans.h"
 
 struct tuner_index {
