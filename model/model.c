@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "model/flows.h"
-#include "model/nccl/cost.h"
 #include "probe/machines/hardware.h"
 
 struct whole {

@@ -1,6 +1,6 @@
 /* The cost model: what NCCL believes a call takes. Follows the order and the rounding of NCCL's own code (float, with
  * doubles in between), so that close calls fall to the same side. */
-#include "model/nccl/cost.h"
+#include "model/nccl/model.h"
 
 #include <float.h>
 

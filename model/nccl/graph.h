@@ -5,7 +5,7 @@
  * (graph_search.c the recursion, graph_next.c what it tries, graph_compute.c what it is asked for). */
 #pragma once
 
-#include "model/nccl/types.h"
+#include "model/nccl/model.h"
 
 enum graph_kind { GRAPH_GPU, GRAPH_PCI, GRAPH_NVS, GRAPH_CPU, GRAPH_NIC, GRAPH_NET, GRAPH_KIND_COUNT };
 

@@ -1,7 +1,6 @@
 /* NCCL's own choices on a machine: the channels that it would search out, and what it would use of them for a call. */
 #include "model/nccl/model.h"
 
-#include "model/nccl/cost.h"
 #include "model/nccl/cost_constants.h"
 #include "model/nccl/model_nets.h"
 #include "model/nccl/rccl.h"

@@ -1,7 +1,7 @@
 /* The NICs that NCCL would use. In use by model/nccl/model.c alone. */
 #pragma once
 
-#include "model/nccl/types.h"
+#include "model/nccl/model.h"
 
 /* At least one, in `a`; their number in `n`. `*assumed` is set to what the topology did not tell, else left alone.
  * NULL after an error: an HCA that the class does not have. */

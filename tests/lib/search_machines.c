@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "model/model.h"
-#include "model/nccl/cost.h"
+#include "model/nccl/model.h"
 #include "probe/machines/machines.h"
 #include "tests/lib/published.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/progress.h"
 #include "model/model.h"
-#include "model/nccl/cost.h"
+#include "model/nccl/model.h"
 #include "probe/machines/machines.h"
 
 #define CALLS 1000000

@@ -1,6 +1,6 @@
 /* NCCL's cost model: cells worked out by hand from the formulas of 2.28, and what differs between releases. */
-#include "model/nccl/cost.h"
 #include "model/nccl/cost_constants.h"
+#include "model/nccl/model.h"
 #include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
 

@@ -1,5 +1,4 @@
 /* What NCCL chooses for a call, and machines that are small, odd or broken. */
-#include "model/nccl/cost.h"
 #include "model/nccl/model.h"
 #include "probe/machines/machines.h"
 #include "tests/lib/unit.h"

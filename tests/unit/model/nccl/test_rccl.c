@@ -1,5 +1,4 @@
 /* RCCL's own rules: rings by hand and their channels, tuning models, protocols by size. */
-#include "model/nccl/cost.h"
 #include "model/nccl/model.h"
 #include "model/nccl/rccl.h"
 #include "probe/machines/machines.h"

@@ -4,7 +4,6 @@
 #include "tests/lib/whole.h"
 
 #include "core/hash.h"
-#include "model/nccl/cost.h"
 #include "model/nccl/model.h"
 #include "probe/machines/machines.h"
 
