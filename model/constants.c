@@ -87,22 +87,18 @@ enum { GPUS = sizeof gpus / sizeof *gpus };
 static const struct model_gpu *assume_by_links(const struct topo_class *c, const char **assumed)
 {
     static const struct {
-        const char *name, *sentence;
-    } generations[] = {
-        {"CDNA 3", "the generation of its GPUs is unknown: CDNA 3 was assumed (--gpu sets it)"},
-        {"Hopper",
-         "the generation of its GPUs is unknown: Hopper was assumed, as they have more than 12 NVLinks (--gpu "
-         "sets it)"},
-        {"Volta", "the generation of its GPUs is unknown: Volta was assumed, as they have 6 NVLinks (--gpu sets it)"},
-        {"Ampere", "the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)"},
-    };
+        const char *name, *because;
+    } generations[] = {{"CDNA 3", ""},
+                       {"Hopper", ", as they have more than 12 NVLinks"},
+                       {"Volta", ", as they have 6 NVLinks"},
+                       {"Ampere", ""}};
     int most = 0, amd = c->ngpus && c->gpus[0].arch, i = 0;
     for (int k = 0; k < c->ngpus; k++)
         most = topo_count_links(c, k) > most ? topo_count_links(c, k) : most;
     for (int k = 0; k < c->nlinks; k++)
         amd |= c->links[k].link_kind == TOPO_XGMI;
     int g = amd ? 0 : most > 12 ? 1 : most == 6 ? 2 : 3;
-    *assumed = generations[g].sentence;
+    *assumed = generations[g].because;
     while (strcmp(gpus[i].name, generations[g].name) != 0)
         i++;
     return &gpus[i];

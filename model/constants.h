@@ -80,10 +80,10 @@ extern const struct model_common model_common;
 /* Probability of each launcher if unknown, on one node and between nodes. */
 extern const double model_launchers[2][MODEL_LAUNCHERS];
 
-/* Never NULL: an unknown generation gets the nearest, and `assumed` (else NULL) tells which. */
+/* Never NULL: an unknown generation gets the nearest, and `assumed` (else NULL) is ", as they have 6 NVLinks" or "". */
 const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed);
 
-/* Network of a net of NCCL; `assumed` as above. */
+/* Network of a net of NCCL; `assumed` is its name if it is not known, else NULL. */
 enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct nccl_net *net, const char **assumed);
 
 /* Where the constants of a net of that kind come from: of a NIC without results of its own, from its relatives. */

@@ -48,7 +48,8 @@ static void assume_gpu(struct whole *m, struct nccl_setup *s, struct arena *a)
     m->gpu = model_gpu_of(c, &assumed);
     if (!assumed)
         return;
-    model_note(&m->notes, MODEL_NODE_PARTS, "%s", assumed);
+    model_note(&m->notes, MODEL_NODE_PARTS, "the generation of its GPUs is unknown: %s was assumed%s (--gpu sets it)",
+               m->gpu->name, assumed);
     struct topology *t = ARENA_NEW(a, struct topology);
     *t = *s->topology;
     t->classes = arena_alloc(a, (size_t)t->nclasses * sizeof *t->classes);

@@ -121,33 +121,29 @@ static int proxy_of(const struct model_links *l, int gpu, int net)
 }
 
 /* To a net's NIC, or from it, which can be several cards that carry equal parts. */
-static void pass_nic(const struct model_links *l, int gpu, int net, int out, int by_memory, double load, double *loads)
+static enum model_way pass_nic(const struct model_links *l, int gpu, int net, int out, double load, double *loads)
 {
     const struct nccl_net *n = &l->nccl->nets[net];
     int own = l->c->gpus[gpu].object, cards = l->kinds[net] == MODEL_NET_EFA_2 && n->object >= 0 ? n->devices : 1;
+    int by_memory = !direct_to_gpu(l, gpu, net);
     pass_pcie(l, out ? own : n->object, out ? n->object : own, by_memory, load, loads);
     if (cards > 1)
         pass(loads, (out ? l->pcie_down : l->pcie_up)[n->object], load / cards - load);
     pass(loads, (out ? l->nic_out : l->nic_in)[net], load);
     if (l->kinds[net] == MODEL_NET_SOCKETS)
         pass(loads, out ? l->tcp_out : l->tcp_in, load);
+    return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
 }
 
 enum model_way model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads)
 {
     int proxy = proxy_of(l, gpu, net);
-    if (proxy >= 0) {
+    if (proxy >= 0)
         model_way_gpus(l, gpu, proxy, load, loads);
-        gpu = proxy;
-    }
-    int by_memory = !direct_to_gpu(l, gpu, net);
-    pass_nic(l, gpu, net, 1, by_memory, load, loads);
-    return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
+    return pass_nic(l, proxy >= 0 ? proxy : gpu, net, 1, load, loads);
 }
 
 enum model_way model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads)
 {
-    int by_memory = !direct_to_gpu(l, gpu, net);
-    pass_nic(l, gpu, net, 0, by_memory, load, loads);
-    return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
+    return pass_nic(l, gpu, net, 0, load, loads);
 }

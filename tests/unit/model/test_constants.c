@@ -30,9 +30,7 @@ TEST_CASE(generations)
         assert_string_equal(model_gpu_of(&c, &assumed)->name, cases[i].name);
         assert_int_equal(assumed != NULL, cases[i].is_assumed);
         if (assumed)
-            assert_string_equal(
-                assumed, cases[i].arch ? "the generation of its GPUs is unknown: CDNA 3 was assumed (--gpu sets it)"
-                                       : "the generation of its GPUs is unknown: Ampere was assumed (--gpu sets it)");
+            assert_string_equal(assumed, "");
     }
 }
 
