@@ -1,7 +1,7 @@
 /* Collectives laid over the links: what each pattern loads, by the number of channels that share the work. */
 #pragma once
 
-#include "model/ways.h"
+#include "model/links.h"
 
 enum { MODEL_MOST_CHANNELS = 64 };
 

@@ -1,6 +1,6 @@
 /* Ways that copies take through a node, as NCCL takes them: NVLink before PCIe, PCIe between devices as far as switches
  * reach, host memory beyond; towards a far NIC by an NVLink peer that is near it. */
-#include "model/ways.h"
+#include "model/links.h"
 
 #include "probe/machines/hardware.h"
 

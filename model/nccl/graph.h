@@ -2,7 +2,7 @@
  *
  * Source: NCCL src/graph/topo.cc, paths.cc and search.cc, v2.18.6-1 … v2.30.7-1; written anew. A system is built from a
  * class (graph_system.c), paths are laid through it (graph_paths.c), and patterns are searched on them
- * (graph_search.c the recursion, graph_next.c what it tries, graph_compute.c what it is asked for). */
+ * (graph_search.c the recursion and what it tries, graph_compute.c what it is asked for). */
 #pragma once
 
 #include "model/nccl/model.h"
@@ -118,21 +118,6 @@ struct graph_search {
 void graph_search_init(struct graph_search *g, const struct graph_system *s, enum graph_pattern pattern, int least,
                        int most);
 void graph_search_copy(struct graph_search *to, const struct graph_search *from, const struct graph_system *s);
-
-/* GPUs that may follow `gpu` in the channel, the most promising first, into `next` (room for all). `toward_net`: 1 by
- * their way to the channel's net, 0 not, -1 in reverse where all are alike. */
-int graph_next_gpus(const struct graph_system *s, const struct graph_search *g, const struct graph_node *gpu, int *next,
-                    int toward_net);
-
-/* Nets to try for a GPU (-1: for any): its own ones, then those that are near enough. */
-const struct graph_nets *graph_nets_to_try(const struct graph_system *s, const struct graph_search *g, int gpu);
-
-/* Channels that cross from one net to another do so in pairs: the second comes in where the first went out, and the
- * other way round. */
-int graph_is_paired(const struct graph_system *s, const struct graph_search *g);
-
-/* Nonzero if a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
-int graph_may_leave_by(const struct graph_system *s, const struct graph_search *g, int first, int net, int step);
 
 /* One search at the bandwidth and distance that `wanted` asks for: replaces `best` by every better result. `*steps` is
  * how many it may take, and is -1 afterwards when the result cannot be better. */

@@ -1,9 +1,197 @@
 /* The recursion that looks for channels: GPUs in a row, each link with enough bandwidth left, from a net and back to
- * one, channel after channel until there are as many as were asked for or the steps are used up. */
+ * one, channel after channel until there are as many as were asked for or the steps are used up. Which GPU and which
+ * net it tries next is in NCCL's order, because the first solution often stays the only one.
+ *
+ * Source: NCCL src/graph/search.cc (ncclTopoSearchNextGpuSort, ncclTopoSelectNets), v2.18.6-1 … v2.30.7-1. */
 #include <math.h>
 #include <string.h>
 
 #include "model/nccl/graph.h"
+
+/* ---- which GPU next ---- */
+
+struct score {
+    int gpu, start, intra_hops, intra_bw, inter_hops, inter_pci_bw, inter_bw; /* the last counts most */
+};
+
+static int is_ahead(const struct score *x, const struct score *y)
+{
+    if (x->inter_bw != y->inter_bw)
+        return x->inter_bw > y->inter_bw;
+    if (x->inter_pci_bw != y->inter_pci_bw)
+        return x->inter_pci_bw > y->inter_pci_bw;
+    if (x->inter_hops != y->inter_hops)
+        return x->inter_hops < y->inter_hops;
+    if (x->intra_bw != y->intra_bw)
+        return x->intra_bw > y->intra_bw;
+    if (x->intra_hops != y->intra_hops)
+        return x->intra_hops < y->intra_hops;
+    return x->start < y->start;
+}
+
+/* A handful, a million times. */
+static void sort_scores(struct score *scores, int n)
+{
+    for (int i = 1; i < n; i++) {
+        struct score s = scores[i];
+        int k = i;
+        for (; k > 0 && is_ahead(&s, &scores[k - 1]); k--)
+            scores[k] = scores[k - 1];
+        scores[k] = s;
+    }
+}
+
+/* What other channels have left of the GPU's PCI link, of both directions the lesser. */
+static int pci_bw_left(const struct graph_node *g)
+{
+    for (int i = 0; i < g->nlinks; i++) {
+        if (g->links[i].type != PATH_PIX)
+            continue;
+        const struct graph_node *pci = g->links[i].to;
+        for (int k = 0; k < pci->nlinks; k++)
+            if (pci->links[k].to == g)
+                return (int)(g->links[i].bw < pci->links[k].bw ? g->links[i].bw : pci->links[k].bw);
+    }
+    return -1;
+}
+
+/* On NVSwitches a GPU had better have few peers. The order in which its neighbours are tried; returns their number. */
+static int neighbours(const struct graph_system *s, const struct graph_search *g, int gpu, int first[2])
+{
+    int n = s->n[GRAPH_GPU], before = (gpu - 1 + n) % n, after = (gpu + 1) % n;
+    int tree = g->pattern == GRAPH_BALANCED_TREE;
+    first[0] = tree ? after : before;
+    first[1] = tree ? before : after;
+    if (g->pattern == GRAPH_RING || tree)
+        return before == after ? 1 : 2;
+    first[0] = after;
+    return 1;
+}
+
+/* Moves them to the front of what may follow. */
+static void neighbours_first(const struct graph_system *s, const struct graph_search *g, int gpu, int *next, int count)
+{
+    int first[2];
+    for (int f = neighbours(s, g, gpu, first) - 1; f >= 0; f--) {
+        int i = 0;
+        while (i < count && next[i] != first[f])
+            i++;
+        for (; i < count && i > 0; i--)
+            next[i] = next[i - 1];
+        next[0] = i < count ? first[f] : next[0];
+    }
+}
+
+/* Since 2.21 nobody else is tried. */
+static int neighbours_only(const struct graph_system *s, const struct graph_search *g, const struct graph_node *gpu,
+                           int *next)
+{
+    int first[2], n = neighbours(s, g, gpu->index, first), count = 0;
+    uint64_t flag = 1ull << g->nchannels;
+    for (int f = 0; f < n; f++)
+        if (gpu->paths[GRAPH_GPU][first[f]].count && !(s->nodes[GRAPH_GPU][first[f]]->used & flag))
+            next[count++] = first[f];
+    return count;
+}
+
+/* GPUs that may follow `gpu` in the channel, the most promising first, into `next` (room for all). `toward_net`: 1 by
+ * their way to the channel's net, 0 not, -1 in reverse where all are alike. */
+static int next_gpus(const struct graph_system *s, const struct graph_search *g, const struct graph_node *gpu,
+                     int *next, int toward_net)
+{
+    struct score scores[GRAPH_MOST_GPUS];
+    const struct graph_path *net_paths = NULL;
+    uint64_t flag = 1ull << g->nchannels;
+    int count = 0, alike = 1, n = s->n[GRAPH_GPU];
+
+    if (s->n[GRAPH_NVS] && s->version >= 22100)
+        return neighbours_only(s, g, gpu, next);
+    if (toward_net)
+        net_paths = s->nodes[GRAPH_NET][g->nets[g->nchannels * 2]]->paths[GRAPH_GPU];
+    for (int i = 1; i < n; i++) {
+        int k = (gpu->index + i) % n;
+        const struct graph_path *p = &gpu->paths[GRAPH_GPU][k];
+        if (p->count == 0 || s->nodes[GRAPH_GPU][k]->used & flag)
+            continue;
+        struct score *sc = &scores[count++];
+        *sc = (struct score){.gpu = k, .start = i, .intra_hops = p->count, .intra_bw = (int)p->bw};
+        if (net_paths) {
+            sc->inter_hops = net_paths[k].count;
+            sc->inter_pci_bw = pci_bw_left(s->nodes[GRAPH_GPU][k]);
+            sc->inter_bw = (int)net_paths[k].bw;
+        }
+    }
+    sort_scores(scores, count);
+    for (int i = 1; i < count; i++)
+        alike &= scores[i].intra_bw == scores[0].intra_bw && scores[i].intra_hops == scores[0].intra_hops;
+    for (int i = 0; i < count; i++)
+        next[i] = scores[toward_net == -1 && alike ? count - 1 - i : i].gpu;
+    if (s->n[GRAPH_NVS] && s->version >= 21900)
+        neighbours_first(s, g, gpu->index, next, count);
+    return count;
+}
+
+/* ---- which net ---- */
+
+static int add_once(int *list, int n, int net)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == net)
+            return n;
+    list[n] = net;
+    return n + 1;
+}
+
+static void list_nets(const struct graph_system *s, enum path_class far, int gpu, struct graph_nets *l)
+{
+    int from = gpu < 0 ? 0 : gpu, to = gpu < 0 ? s->n[GRAPH_GPU] : gpu + 1;
+
+    l->nets = arena_alloc(s->arena, (size_t)s->n[GRAPH_NET] * sizeof *l->nets);
+    for (int g = from; g < to; g++)
+        for (int c = 0, several = 1; c < several; c++) {
+            int net = graph_net_of(s, g, c, &several);
+            l->n = net >= 0 ? add_once(l->nets, l->n, net) : l->n;
+        }
+    for (enum path_class t = PATH_LOC; t <= far; t++)
+        for (int g = from; g < to; g++)
+            for (int i = 0; i < s->n[GRAPH_NET]; i++)
+                if (s->nodes[GRAPH_GPU][g]->paths[GRAPH_NET][i].type == t)
+                    l->n = add_once(l->nets, l->n, i);
+}
+
+/* Nets to try for a GPU (-1: for any): its own ones, then those that are near enough. */
+static const struct graph_nets *nets_to_try(const struct graph_system *s, const struct graph_search *g, int gpu)
+{
+    struct graph_nets *l = &s->near_nets[(int)g->type_inter * (s->n[GRAPH_GPU] + 1) + gpu + 1];
+    if (!l->nets)
+        list_nets(s, g->type_inter, gpu, l);
+    return l;
+}
+
+/* Channels that cross from one net to another do so in pairs: the second comes in where the first went out, and the
+ * other way round. */
+static int is_paired(const struct graph_system *s, const struct graph_search *g)
+{
+    if (s->version >= 22300)
+        return g->pattern == GRAPH_RING && g->cross_nic == 2;
+    return s->version >= 22000 && g->cross_nic;
+}
+
+/* Whether a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
+static int may_leave_by(const struct graph_system *s, const struct graph_search *g, int first, int net, int step)
+{
+    if (g->pattern == GRAPH_TREE && net != first)
+        return 0;
+    if (is_paired(s, g)) {
+        if (g->nchannels & 1 && net != g->nets[(g->nchannels - 1) * 2])
+            return 0;
+    } else if (g->cross_nic == 0 && net != first) {
+        return 0;
+    }
+    return g->pattern != GRAPH_BALANCED_TREE || step == 0 || net == g->nets[g->nchannels * 2 + 1];
+}
+
+/* ---- one run ---- */
 
 enum order { ORDER_FREE, ORDER_PCI, ORDER_REPLAY };
 
@@ -155,7 +343,7 @@ static void try_nvls(struct run *r, struct graph_node *head)
 static void leave_by_net(struct run *r, struct graph_node *gpu, int step, int back_to_first, enum order order)
 {
     struct graph_search *g = r->now;
-    const struct graph_nets *l = graph_nets_to_try(r->s, r->now, gpu->index);
+    const struct graph_nets *l = nets_to_try(r->s, r->now, gpu->index);
     int first = g->nets[g->nchannels * 2];
     /* a balanced tree has half of the traffic at each of its first two GPUs */
     int balanced = g->pattern == GRAPH_BALANCED_TREE;
@@ -164,7 +352,7 @@ static void leave_by_net(struct run *r, struct graph_node *gpu, int step, int ba
 
     for (int i = 0; i<l->n && * r->steps> 0; i++) {
         struct graph_node *net = r->s->nodes[GRAPH_NET][l->nets[i]];
-        if (!graph_may_leave_by(r->s, g, first, net->index, step))
+        if (!may_leave_by(r->s, g, first, net->index, step))
             continue;
         g->bw_inter = balanced ? whole / 2 : whole;
         int enough = follow(r, gpu, net, 1);
@@ -210,7 +398,7 @@ static void search_gpu(struct run *r, struct graph_node *gpu, int step, int back
         else if (order == ORDER_REPLAY)
             next[0] = replayed(r, step + 1);
         else
-            count = graph_next_gpus(r->s, g, gpu, next, back_to_net == -1 ? 0 : back_to_net == step + 1 ? 1 : -1);
+            count = next_gpus(r->s, g, gpu, next, back_to_net == -1 ? 0 : back_to_net == step + 1 ? 1 : -1);
         for (int i = 0; i<count && * r->steps> 0; i++)
             try_gpu(r, gpu, next[i], step + 1, back_to_net, back_to_first, order);
     } else if (step == back_to_first) {
@@ -289,7 +477,7 @@ static void enter_by_net(struct run *r, struct graph_node *net)
 static void search_nets(struct run *r)
 {
     struct graph_search *g = r->now;
-    const struct graph_nets *l = graph_nets_to_try(r->s, r->now, -1);
+    const struct graph_nets *l = nets_to_try(r->s, r->now, -1);
     int n = l->n, bw = (int)g->bw_inter;
 
     for (int i = 0; i < n && (*r->steps > 0 || g->nchannels == 0); i++) {
@@ -297,7 +485,7 @@ static void search_nets(struct run *r)
         struct graph_node *net = r->s->nodes[GRAPH_NET][at];
         if (net->net.bw < (float)bw)
             continue;
-        if (graph_is_paired(r->s, g) && g->nchannels & 1 && at != g->nets[(g->nchannels - 1) * 2 + 1])
+        if (is_paired(r->s, g) && g->nchannels & 1 && at != g->nets[(g->nchannels - 1) * 2 + 1])
             continue;
         int nvls = g->pattern == GRAPH_NVLS;
         int head = nvls && g->nchannels < n && net->net.local >= 0 && !is_head(r, net->net.local);

@@ -3,13 +3,12 @@
  * The end of a collective's event means that it was enqueued. Its time is that of its kernel channels: from the first
  * start to the last stop, on the GPU's own clock. All of this runs in NCCL's launching and proxy threads: a few atomic
  * operations on memory that is there, and handles that are checked before they are believed. */
-#include "tuner/capture/calls.h"
+#include "tuner/capture/comm.h"
 
 #include <stdatomic.h>
 
 #include "core/clock.h"
 #include "tuner/capture/abi.h"
-#include "tuner/capture/process.h"
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tuner/capture/table.h"
+#include "tuner/plugin/abi.h"
 
 #define PROFILER_COMMS   1024 /* communicators of a process at one time */
 #define PROFILER_FLIGHTS 512  /* calls of a communicator that wait for the GPU, and are followed */
@@ -62,3 +63,46 @@ struct profiler_comm {
     struct profiler_group groups[PROFILER_GROUPS];
     struct profiler_table table;
 };
+
+/* ---- events to counts, by NCCL's threads: no lock, no allocation (calls.c) ---- */
+
+struct profiler_peer {
+    struct profiler_call call; /* COLL_SENDRECV */
+    int is_send;
+    int peer; /* its rank */
+};
+
+/* The handle of a call that was captured into a graph: NCCL names it with every replay. */
+#define PROFILER_IN_GRAPH 7
+
+/* A collective outside of CUDA graphs, as its caller makes it. The times of some are kept, the same on all ranks. */
+void profiler_enter(struct profiler_comm *c);
+
+/* Handles for NCCL: numbers, never followed as pointers. NULL: nothing more is wanted of this event. */
+void *profiler_begin_group(struct profiler_comm *c);
+void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call);
+void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct profiler_peer *p);
+void *profiler_begin_channel(void *task, uint64_t start_ns);
+void profiler_end_channel(void *channel, uint64_t stop_ns);
+void profiler_end(void *handle);
+
+/* ---- opening and closing the communicators of a process, and writing its file in time (process.c) ---- */
+
+extern _Atomic(struct profiler_comm *) profiler_comms[PROFILER_COMMS];
+
+struct profiler_shape {
+    uint64_t id;            /* 0: told by the first event */
+    int nodes, ranks, rank; /* 0, 0 and -1 where the interface does not tell */
+    int api;
+};
+
+/* A communicator to count into, and the events that are wanted. NULL and no events: nothing is captured. */
+struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_logger log, int *mask);
+void profiler_close(struct profiler_comm *c);
+
+/* The identity that versions 1 to 3 tell with each event; takes a lock, once per communicator. */
+void profiler_introduce(struct profiler_comm *c, uint64_t id);
+
+/* Not 0: the writer of the file has something to say, and profiler_say says it with NCCL's logger, once. */
+extern _Atomic int profiler_unsaid;
+void profiler_say(void);

@@ -2,7 +2,8 @@
  *
  * It is written beside its name, synced and renamed, so that a reader sees a whole file or none, whatever becomes of
  * the job. No number goes through a locale. */
-#include "tuner/capture/file.h"
+#include "tuner/capture/comm.h"
+#include "tuner/capture/job.h"
 
 #include <limits.h>
 #include <stdatomic.h>

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tuner/observe/record.h"
+
 #define PROFILER_PATH 4096
 
 struct profiler_job {
@@ -35,3 +37,22 @@ int profiler_job_refuse_times(struct profiler_job *job, int api, char *why, size
 
 /* No launcher's word is right where a communicator has more ranks than it says. */
 void profiler_job_doubt(struct profiler_job *job, int comm_ranks);
+
+/* ---- the file of a rank: made in memory from the counts, and written where nobody waits for it (file.c) ---- */
+
+struct profiler_comm;
+
+struct profiler_document {
+    char path[PROFILER_PATH + 256], beside[PROFILER_PATH + 256]; /* beside: what is renamed to path */
+    char dir[PROFILER_PATH];
+    struct observe_text text;
+};
+
+/* Makes the document of what was counted so far; allocates, opens nothing. */
+void profiler_file_make(struct profiler_document *d, const struct profiler_job *job, struct profiler_comm *const *comms,
+                        size_t count);
+
+/* Writes it beside its name, synced, and renames it: 0, or -1 and a sentence in `why`. May take as long as the file
+ * system likes. The calling thread blocks SIGXFSZ, which a limit on the size of files would otherwise kill the job
+ * with. */
+int profiler_file_write(struct profiler_document *d, char *why, size_t size);

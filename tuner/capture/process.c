@@ -4,7 +4,7 @@
  * communicator closes, at the end of the program, and at intervals, so that a job that is killed has lost one interval;
  * a thread of its own writes it. Only the last close and the end of the program wait for that, for a limited time. A
  * child of fork inherits the memory but captures nothing. */
-#include "tuner/capture/process.h"
+#include "tuner/capture/comm.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -21,7 +21,7 @@
 
 #include "core/clock.h"
 #include "tuner/capture/abi.h"
-#include "tuner/capture/file.h"
+#include "tuner/capture/job.h"
 #include "tuner/libc/elf.h"
 #include "tuner/observe/conclude.h"
 

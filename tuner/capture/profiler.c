@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "tuner/capture/abi.h"
-#include "tuner/capture/calls.h"
-#include "tuner/capture/process.h"
+#include "tuner/capture/comm.h"
 
 #define NAME "nccltune"
 

@@ -1,4 +1,4 @@
-/* Calls of a job's ranks, as the files of a capture have them (tuner/capture/file.h): their lines, read and written.
+/* Calls of a job's ranks, as the files of a capture have them (tuner/capture/file.c): their lines, read and written.
  *
  * libc only, because a job reads at its end what its ranks and earlier jobs have left. Files may be anybody's: a line
  * that is not as a capture writes it is not taken, and what is read is bounded. */

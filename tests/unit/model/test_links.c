@@ -1,6 +1,6 @@
 /* model/links.c and ways.c: the links of a small node by hand, one by one, what is assumed of those nobody
  * knows, and which of them every copy loads. */
-#include "model/ways.h"
+#include "model/links.h"
 #include "probe/machines/hardware.h"
 #include "probe/topology/topology.h"
 #include "tests/lib/unit.h"

@@ -1,8 +1,7 @@
 /* tuner/capture/calls.c: calls from their enqueueing to their end, and what sends and receives come to, event by event.
  */
 #include "tests/lib/unit.h"
-#include "tuner/capture/calls.h"
-#include "tuner/capture/process.h"
+#include "tuner/capture/comm.h"
 
 static struct profiler_comm *c;
 

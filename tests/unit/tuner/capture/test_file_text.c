@@ -3,7 +3,8 @@
 
 #include "tests/lib/unit.h"
 #include "tests/lib/whole.h"
-#include "tuner/capture/file.h"
+#include "tuner/capture/comm.h"
+#include "tuner/capture/job.h"
 
 #define MOST 4
 

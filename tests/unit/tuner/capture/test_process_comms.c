@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "tests/unit/tuner/capture/captured.h"
-#include "tuner/capture/process.h"
+#include "tuner/capture/comm.h"
 
 /* ---- communicators ----------------------------------------------------------------------------------------------- */
 
