@@ -57,13 +57,16 @@ static int estimate(struct comparison *c, int i, struct err *e)
     return env_step_between(&cases[c->before].setup, &cases[i].setup, c->job, c->w->arena, &c->steps[i], e);
 }
 
-/* The first call that the case's settings leave no time for. */
-static const struct step_call *find_failing(const struct step_estimate *s)
+/* "allreduce: why" of the first call that a case's settings leave no time for; NULL: none. */
+static const char *failure_of(const struct comparison *c, int i)
 {
-    for (int i = 0; i < s->workload->nphases; i++)
-        for (int k = 0; k < s->phases[i].phase->ncalls; k++)
-            if (s->phases[i].calls[k].fails)
-                return &s->phases[i].calls[k];
+    const struct step_estimate *s = &c->steps[i];
+    for (int p = 0; p < s->workload->nphases; p++)
+        for (int k = 0; k < s->phases[p].phase->ncalls; k++) {
+            const struct step_call *call = &s->phases[p].calls[k];
+            if (call->fails)
+                return arena_printf(c->w->arena, "%s: %s", coll_name(call->call->kind), call->fails);
+        }
     return NULL;
 }
 
@@ -99,7 +102,7 @@ static int compare(struct comparison *c, struct err *e)
     int rc = 0;
     for (int i = 0; i < c->shown && !rc; i++)
         rc = estimate(c, i, e);
-    if (!rc && find_failing(&c->steps[c->own]))
+    if (!rc && failure_of(c, c->own))
         c->own = c->before;
     if (!rc)
         rc = try_without(c, e);
@@ -108,7 +111,7 @@ static int compare(struct comparison *c, struct err *e)
     c->changes.of = c->own ? c->w->cases[c->own].label : NULL;
     for (int i = 1; i < c->w->ncases; i++) {
         const struct whatif_case *other = &c->w->cases[i]; /* neither a bare nor another machine is a job's change */
-        if (i != c->own && (other->ngiven || other->table) && !find_failing(&c->steps[i]))
+        if (i != c->own && (other->ngiven || other->table) && !failure_of(c, i))
             step_changes_add(&c->changes, other->label,
                              step_time_less(&c->steps[c->own].tuned.waits, &c->steps[i].tuned.waits));
     }
@@ -143,6 +146,16 @@ static const char *find_limit(const struct step_estimate *s)
     return limit;
 }
 
+static const char *label_of(const struct comparison *c, int i)
+{
+    return env_comment(c->w->arena, c->w->cases[i].label);
+}
+
+static const char *band_text(const struct comparison *c, const struct step_time *t)
+{
+    return arena_printf(c->w->arena, "(%.1f to %.1f)", t->low_us / c->unit_us, t->high_us / c->unit_us);
+}
+
 static void print_cases(const struct comparison *c)
 {
     const struct step_estimate *first = &c->steps[c->before];
@@ -159,29 +172,26 @@ static void print_cases(const struct comparison *c)
            first->compute_us > 0 ? "step" : "", "change");
     for (int i = 0; i < c->shown; i++) {
         const struct step_time *t = &c->steps[i].tuned.waits;
-        const struct step_call *failing = find_failing(&c->steps[i]);
-        if (failing) {
-            printf("%-*s cannot be predicted: %s: %s\n", width, env_comment(c->w->arena, c->w->cases[i].label),
-                   coll_name(failing->call->kind), failing->fails);
+        const struct whatif_case *of = &c->w->cases[i];
+        const char *failure = failure_of(c, i);
+        char step[24] = "", change[24] = "";
+        if (failure) {
+            printf("%-*s cannot be predicted: %s\n", width, label_of(c, i), failure);
             continue;
         }
-        char band[48];
-        snprintf(band, sizeof band, "(%.1f to %.1f)", t->low_us / unit, t->high_us / unit);
-        char step[24] = "", change[24] = "";
         if (first->compute_us > 0)
             snprintf(step, sizeof step, "%.1f", (t->us + first->compute_us) / unit);
-        const struct whatif_case *of = &c->w->cases[i];
         if (of->silent && strstr(of->silent, "NCCL_") && !of->nsettings && !of->table)
             snprintf(change, sizeof change, "?");
         else if (i != c->before)
             snprintf(change, sizeof change, "%+.1f", (t->us - first->now.waits.us) / unit);
-        printf("%-*s %13.1f %-24s %11s %10s  %s\n", width, env_comment(c->w->arena, c->w->cases[i].label), t->us / unit,
-               band, step, change, find_limit(&c->steps[i]));
+        printf("%-*s %13.1f %-24s %11s %10s  %s\n", width, label_of(c, i), t->us / unit, band_text(c, t), step, change,
+               find_limit(&c->steps[i]));
     }
     for (int i = 1; i < c->shown; i++)
         if (c->w->cases[i].silent)
-            printf("%s: the model is silent on %s: no figure has its effect\n",
-                   env_comment(c->w->arena, c->w->cases[i].label), env_comment(c->w->arena, c->w->cases[i].silent));
+            printf("%s: the model is silent on %s: no figure has its effect\n", label_of(c, i),
+                   env_comment(c->w->arena, c->w->cases[i].silent));
     for (int i = 0; i < c->job->nnotes; i++)
         if (strstr(c->job->notes[i], ", micro-batch "))
             printf("Every sequence at full length: %s\n", env_comment(c->w->arena, c->job->notes[i]));
@@ -195,21 +205,19 @@ static void print_phases(const struct comparison *c)
 {
     const struct step_estimate *s = &c->steps[c->shown - 1];
     const double unit = c->unit_us;
-    if (c->shown - 1 == c->before || find_failing(s))
+    if (c->shown - 1 == c->before || failure_of(c, c->shown - 1))
         return;
-    printf("\nCommunication by phase: before, %s; after, %s\n", env_comment(c->w->arena, c->w->cases[c->before].label),
-           env_comment(c->w->arena, c->w->cases[c->shown - 1].label));
+    printf("\nCommunication by phase: before, %s; after, %s\n", label_of(c, c->before), label_of(c, c->shown - 1));
     printf("%-26s %11s %11s %-24s %11s %-24s\n", "phase", "compute", "before", "(low to high)", "after",
            "(low to high)");
     for (int i = 0; i < c->job->nphases; i++) {
         const struct step_phase *p = &s->phases[i];
-        char compute[24] = "?", before[48], after[48];
+        char compute[24] = "?";
         if (p->phase->compute_us >= 0)
             snprintf(compute, sizeof compute, "%.1f", p->phase->compute_us * (1 + p->phase->bubble) / unit);
-        snprintf(before, sizeof before, "(%.1f to %.1f)", p->now.waits.low_us / unit, p->now.waits.high_us / unit);
-        snprintf(after, sizeof after, "(%.1f to %.1f)", p->tuned.waits.low_us / unit, p->tuned.waits.high_us / unit);
         printf("%-26s %11s %11.1f %-24s %11.1f %-24s\n", env_comment(c->w->arena, p->phase->name), compute,
-               p->now.waits.us / unit, before, p->tuned.waits.us / unit, after);
+               p->now.waits.us / unit, band_text(c, &p->now.waits), p->tuned.waits.us / unit,
+               band_text(c, &p->tuned.waits));
     }
 }
 
@@ -243,12 +251,9 @@ static int save(const struct comparison *c, struct err *e)
     for (int i = 0; i < c->shown; i++) {
         cJSON *o = json_append(cases), *phases = NULL;
         json_add_str(o, "label", c->w->cases[i].label);
-        const struct step_call *failing = find_failing(&c->steps[i]);
-        if (failing) {
-            json_add_str(o, "problem",
-                         arena_printf(c->w->arena, "%s: %s", coll_name(failing->call->kind), failing->fails));
+        json_add_str(o, "problem", failure_of(c, i));
+        if (failure_of(c, i))
             continue;
-        }
         step_time_json(o, "communication", &c->steps[i].tuned.waits);
         phases = cJSON_AddArrayToObject(o, "phases");
         for (int k = 0; k < c->job->nphases; k++) {

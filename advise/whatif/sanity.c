@@ -18,16 +18,15 @@
 /* Of what waits more than it carries the model knows too little for a verdict. */
 #define SMALLEST ((uint64_t)1 << 20)
 
-/* Observations of one number of nodes and ranks. */
+/* Observations on as many nodes and ranks as one of them. */
 struct group {
-    const struct model_observation *o;
-    int n, nodes, ranks, others, version;
+    const struct model_observation *o, *like;
+    int n, version;
 };
 
-static int belongs(const struct group *g, const struct model_observation *o)
+static int is_alike(const struct model_observation *x, const struct model_observation *y)
 {
-    return o->nodes == g->nodes && o->ranks == g->ranks && o->others == g->others && o->algo < 0 && o->proto < 0 &&
-           o->bytes >= SMALLEST;
+    return x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others;
 }
 
 /* Sum of squared log errors of a variation; below 0: it cannot be predicted. `at` (NULL fine) is the observation that
@@ -39,7 +38,8 @@ static double off(const struct group *g, const struct model *m, int *at, struct 
     for (int i = 0; i < g->n; i++) {
         struct model_time t;
         const struct model_call call = {g->o[i].coll, g->o[i].bytes, -1, -1, 0};
-        if (!belongs(g, &g->o[i]) || model_predict(m, &call, &t))
+        if (!is_alike(g->like, &g->o[i]) || g->o[i].algo >= 0 || g->o[i].proto >= 0 || call.bytes < SMALLEST ||
+            model_predict(m, &call, &t))
             continue;
         double error = log(g->o[i].us / t.us);
         sum += error * error;
@@ -58,10 +58,12 @@ static struct whatif *variations_of(const struct topology *t, const struct group
 {
     static const char *const settings[] = {"NCCL_P2P_DISABLE=1", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_NVLS_ENABLE=0"};
     struct err e = {0};
-    const struct model_setup base = {
-        .nccl = {.topology = t, .nodes = g->nodes, .ranks_per_node = g->ranks / g->nodes, .version = g->version},
-        .others = g->others,
-        .launcher = MODEL_LAUNCH_PROCESS}; /* as bench's workers are */
+    const struct model_setup base = {.nccl = {.topology = t,
+                                              .nodes = g->like->nodes,
+                                              .ranks_per_node = g->like->ranks / g->like->nodes,
+                                              .version = g->version},
+                                     .others = g->like->others,
+                                     .launcher = MODEL_LAUNCH_PROCESS}; /* as bench's workers are */
     struct whatif *w = whatif_new("this machine", COLL_ALLREDUCE, &base, &e);
     if (!w)
         return NULL;
@@ -91,7 +93,7 @@ static const char *causes_of(const struct whatif *w, const struct group *g, doub
         double least = INFINITY;
         for (int i = 1; i < w->ncases; i++) {
             const struct whatif_case *c = &w->cases[i];
-            double sum = c->model && c->setup.nccl.nodes == g->nodes ? off(g, c->model, NULL, NULL) : -1;
+            double sum = c->model && c->setup.nccl.nodes == g->like->nodes ? off(g, c->model, NULL, NULL) : -1;
             if (sum > last && sum < least && sum < EXPLAINS * base) {
                 least = sum;
                 found = i;
@@ -140,13 +142,10 @@ void sanity_check(const struct bench_points *p, const struct topology *t, struct
     for (int i = 0; i < g.n && class_index >= 0; i++) {
         int seen = 0;
         for (int k = 0; k < i; k++)
-            seen |= g.o[k].nodes == g.o[i].nodes && g.o[k].ranks == g.o[i].ranks && g.o[k].others == g.o[i].others;
-        if (seen || g.o[i].ranks % g.o[i].nodes)
-            continue;
-        g.nodes = g.o[i].nodes;
-        g.ranks = g.o[i].ranks;
-        g.others = g.o[i].others;
-        judge_group(t, &g, found);
+            seen |= is_alike(&g.o[k], &g.o[i]);
+        g.like = &g.o[i];
+        if (!seen && g.like->ranks % g.like->nodes == 0)
+            judge_group(t, &g, found);
     }
     arena_free(a);
 }

@@ -289,6 +289,12 @@ static void add_time(struct step_time *sum, struct step_time t, double times)
     sum->high_us += t.high_us * times;
 }
 
+static void add_sum(struct step_sum *to, struct step_sum from, double times)
+{
+    add_time(&to->all, from.all, times);
+    add_time(&to->waits, from.waits, times);
+}
+
 static struct step_time less(struct step_time t, double hidden_us)
 {
     return (struct step_time){fmax(0, t.us - hidden_us), fmax(0, t.low_us - hidden_us), fmax(0, t.high_us - hidden_us)};
@@ -314,11 +320,8 @@ static void cap_hidden(struct step_sum *sum, double compute_us)
 /* The other stages of a pipeline communicate as this one does, and it waits for them. */
 static void stretch(struct step_phase *p)
 {
-    const struct step_sum now = p->now, tuned = p->tuned;
-    add_time(&p->now.all, now.all, p->phase->bubble);
-    add_time(&p->now.waits, now.waits, p->phase->bubble);
-    add_time(&p->tuned.all, tuned.all, p->phase->bubble);
-    add_time(&p->tuned.waits, tuned.waits, p->phase->bubble);
+    add_sum(&p->now, p->now, p->phase->bubble);
+    add_sum(&p->tuned, p->tuned, p->phase->bubble);
     for (int i = 0; i < STEP_SOURCES; i++)
         p->from_us[i] *= 1 + p->phase->bubble;
 }
@@ -345,12 +348,6 @@ static struct step_phase phase_of(struct estimator *m, const struct workload_pha
     return p;
 }
 
-static void add_sum(struct step_sum *to, const struct step_sum *from)
-{
-    add_time(&to->all, from->all, 1);
-    add_time(&to->waits, from->waits, 1);
-}
-
 static double weight_us(const struct step_call *c)
 {
     double us = c->source != STEP_UNKNOWN ? c->now.us
@@ -363,8 +360,8 @@ static void add_phase(struct step_estimate *s, const struct step_phase *p)
 {
     for (int i = 0; i < p->phase->ncalls; i++)
         s->cover_us[p->calls[i].cover] += weight_us(&p->calls[i]);
-    add_sum(&s->now, &p->now);
-    add_sum(&s->tuned, &p->tuned);
+    add_sum(&s->now, p->now, 1);
+    add_sum(&s->tuned, p->tuned, 1);
     for (int i = 0; i < STEP_SOURCES; i++)
         s->from_us[i] += p->from_us[i];
     s->unknown += p->unknown;

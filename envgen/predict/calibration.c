@@ -236,20 +236,14 @@ static void put_root(const struct state *s, double root[FACTORS][FACTORS])
 
 /* ---- telling --------------------------------------------------------------------------------------------------- */
 
-/* The factor that half of n absolute log errors stay below; sorts them. 0: there are none. */
-static double factor(double *errors, int n)
-{
-    return n ? exp(stats_median(errors, n)) : 0;
-}
-
-/* Absolute errors of usable observations; their number. */
-static int collect(const struct fit *f, double *into)
+/* The factor that half of the absolute log errors of usable observations stay below; `room` is for all of them. */
+static double median_factor(const struct fit *f, double *room)
 {
     int n = 0;
     for (int i = 0; i < f->n; i++)
         if (counts(f, i))
-            into[n++] = fabs(f->errors[i]);
-    return n;
+            room[n++] = fabs(f->errors[i]);
+    return exp(stats_median(room, n));
 }
 
 int model_calibrate(const struct model_setup *setup, const struct model_observation *o, int n, struct model_fit *fit,
@@ -268,9 +262,9 @@ int model_calibrate(const struct model_setup *setup, const struct model_observat
         goto out;
     }
     evaluate(&f, s.x);
-    fit->before = factor(sorted, collect(&f, sorted));
+    fit->before = median_factor(&f, sorted);
     fit_factors(&f, &s);
-    fit->spread = factor(sorted, collect(&f, sorted));
+    fit->spread = median_factor(&f, sorted);
     fit->factors.rest = s.rest;
     fit->factors.sockets = setup->nccl.sockets;
     put_root(&s, fit->factors.root);
