@@ -53,7 +53,7 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
 /* Distance of a net's NIC to a GPU. */
 enum path_class model_class_to_net(const struct model_links *l, int gpu, int net);
 
-/* ---- the ways that copies take (ways.c) ---- */
+/* ---- the ways that copies take ---- */
 
 /* Ways of bytes, from fast to slow. */
 enum model_way {

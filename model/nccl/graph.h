@@ -79,6 +79,11 @@ struct graph_system {
     float max_bw, total_bw; /* GB/s: of one channel, of one GPU */
 };
 
+/* The NICs that NCCL would use: at least one, in `a`; their number in `n`. `*assumed` is set to what the topology did
+ * not tell, else left alone. NULL after an error: an HCA that the class does not have. */
+struct nccl_net *nccl_model_nets(const struct nccl_setup *s, int version, struct arena *a, int *n, const char **assumed,
+                                 struct err *e);
+
 /* One node of the model, with its nets where there are others. `unsure` is set to what had to be assumed, else left
  * alone. */
 struct graph_system *graph_system_new(const struct nccl_model *m, struct arena *a, const char **unsure);

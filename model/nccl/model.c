@@ -2,7 +2,6 @@
 #include "model/nccl/model.h"
 
 #include "model/nccl/cost_constants.h"
-#include "model/nccl/model_nets.h"
 #include "model/nccl/rccl.h"
 #include "probe/machines/hardware.h"
 

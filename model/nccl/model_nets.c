@@ -2,7 +2,7 @@
  * the interfaces that its socket transport takes.
  *
  * Source: NCCL src/transport/net_ib (devices), net_socket.cc and src/misc/socket.cc (interfaces), v2.30.7-1. */
-#include "model/nccl/model_nets.h"
+#include "model/nccl/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

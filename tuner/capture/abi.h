@@ -163,46 +163,21 @@ struct nccl_profile_kernel_channel_v4 {
 
 /* ---- events ----------------------------------------------------------------------------------------------------- */
 
-struct nccl_profile_event_v1 {
-    uint8_t type;
-    void *parent; /* of coll and p2p: the group */
-    int rank;
-    union {
-        struct nccl_profile_coll_v1 coll;
-        struct nccl_profile_p2p_v1 p2p;
-    };
-};
-
-struct nccl_profile_event_v2 {
-    uint8_t type;
-    void *parent;
-    int rank;
-    union {
-        struct nccl_profile_coll_v2 coll;
-        struct nccl_profile_p2p_v2 p2p;
-    };
-};
-
-struct nccl_profile_event_v3 {
-    uint8_t type;
-    void *parent;
-    int rank;
-    union {
-        struct nccl_profile_coll_v3 coll;
-        struct nccl_profile_p2p_v2 p2p;
-    };
-};
-
-struct nccl_profile_event_v4 {
-    uint8_t type;
-    void *parent;
-    int rank;
-    union {
-        struct nccl_profile_coll_v4 coll;
-        struct nccl_profile_p2p_v4 p2p;
-        struct nccl_profile_kernel_channel_v4 kernel_channel; /* its parent: the task */
-    };
-};
+#define NCCL_PROFILE_EVENT(version, ...)                                            \
+    struct nccl_profile_event_##version {                                           \
+        uint8_t type;                                                               \
+        void *parent; /* of coll and p2p: the group; of kernel_channel: the task */ \
+        int rank;                                                                   \
+        union {                                                                     \
+            __VA_ARGS__                                                             \
+        };                                                                          \
+    }
+NCCL_PROFILE_EVENT(v1, struct nccl_profile_coll_v1 coll; struct nccl_profile_p2p_v1 p2p;);
+NCCL_PROFILE_EVENT(v2, struct nccl_profile_coll_v2 coll; struct nccl_profile_p2p_v2 p2p;);
+NCCL_PROFILE_EVENT(v3, struct nccl_profile_coll_v3 coll; struct nccl_profile_p2p_v2 p2p;);
+NCCL_PROFILE_EVENT(v4, struct nccl_profile_coll_v4 coll; struct nccl_profile_p2p_v4 p2p;
+                   struct nccl_profile_kernel_channel_v4 kernel_channel;);
+#undef NCCL_PROFILE_EVENT
 
 /* Versions 5 and 6: of coll and p2p the parent is a call of NCCL's API, and the group a member of its own. */
 struct nccl_profile_event_v5 {

@@ -126,16 +126,23 @@ static void put_unseen(struct observe_text *d, const struct whole *w)
                     coll == COLL_BROADCAST ? "; they are counted as they were made"
                                            : ", as of those on symmetric memory; they are missing");
     }
-    if (w->captured)
-        observe_put(d,
-                    ",\n"
-                    "    \"%llu calls were captured into CUDA graphs; without a host callback in the graph NCCL does "
-                    "not report replays, so they count once\"",
-                    (unsigned long long)w->captured);
 }
 
 static void put_notes(struct observe_text *d, const struct profiler_job *job, const struct whole *w)
 {
+    const struct {
+        uint64_t n;
+        const char *text;
+    } counted[] = {
+        {w->doubted, "in %llu communicators ranks sent to themselves; after that NCCL reports times of other calls, "
+                     "which are left out"},
+        {w->impossible, "%llu times were longer than what had passed, and are left out"},
+        {w->captured, "%llu calls were captured into CUDA graphs; without a host callback in the graph NCCL does not "
+                      "report replays, so they count once"},
+        {w->rounded, "%llu calls of more sizes than a table holds are counted at a size near theirs"},
+        {w->lost, "%llu calls found no place in the tables and are missing"},
+        {job->late, "%llu intermediate files were skipped, because the directory was slow; counts are complete"},
+    };
     observe_put(d, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
                 (unsigned long long)job->seconds, job->rank, w->newest);
     if (w->oldest && w->oldest < 4)
@@ -151,15 +158,6 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
         observe_put(d, ",\n"
                        "    \"times are the GPU's, from the first channel's start to the last one's end; they include "
                        "the wait for other ranks\"");
-    if (w->doubted)
-        observe_put(d,
-                    ",\n"
-                    "    \"in %llu communicators ranks sent to themselves; after that NCCL reports times of other "
-                    "calls, which are left out\"",
-                    (unsigned long long)w->doubted);
-    if (w->impossible)
-        observe_put(d, ",\n    \"%llu times were longer than what had passed, and are left out\"",
-                    (unsigned long long)w->impossible);
     put_unseen(d, w);
     if (w->assumed_ranks)
         observe_put(d,
@@ -170,18 +168,14 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
         observe_put(
             d, ",\n    \"interface %d does not report nodes; groups of more than %d ranks are assumed to cross nodes\"",
             w->oldest, w->per_node);
-    if (w->rounded)
-        observe_put(d, ",\n    \"%llu calls of more sizes than a table holds are counted at a size near theirs\"",
-                    (unsigned long long)w->rounded);
-    if (w->lost)
-        observe_put(d, ",\n    \"%llu calls found no place in the tables and are missing\"",
-                    (unsigned long long)w->lost);
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        if (counted[i].n) {
+            observe_put(d, ",\n    \"");
+            observe_put(d, counted[i].text, (unsigned long long)counted[i].n);
+            observe_put(d, "\"");
+        }
     if (job->missed)
         observe_put(d, ",\n    \"%u communicators beyond %d at one time are missing\"", job->missed, PROFILER_COMMS);
-    if (job->late)
-        observe_put(
-            d, ",\n    \"%u intermediate files were skipped, because the directory was slow; counts are complete\"",
-            job->late);
     if (job->twins)
         observe_put(
             d, ",\n    \"this process runs several ranks; a communicator with more than one of them counts once\"");

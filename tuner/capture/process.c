@@ -58,13 +58,6 @@ _Atomic int profiler_unsaid;
 enum { NOTHING_UNSAID, UNSAID, BEING_SAID };
 static char unsaid[PROFILER_PATH + 512];
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void warn(const char *text)
 {
     if (process.log)
@@ -87,7 +80,7 @@ static void make_document(struct profiler_document *d)
         if (c && c->state != PROFILER_FREE && !atomic_load(&c->twin))
             comms[count++] = c;
     }
-    process.wrote_ns = now_ns();
+    process.wrote_ns = clock_now_ns();
     process.changed = 0;
     process.job.seconds = (process.wrote_ns - process.began_ns) / 1000000000;
     process.job.late = atomic_load(&writer.late);
@@ -211,14 +204,13 @@ static void wait_for_files(void)
 static int start_thread(void *(*run)(void *unused))
 {
     static const char here = 0;
-    const void *at = plugin_elf_function("pthread_create");
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))plugin_elf_function("pthread_create");
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
-    if (!at || !plugin_elf_stay(&here) || pthread_attr_init(&attributes))
+    if (!create || !plugin_elf_stay(&here) || pthread_attr_init(&attributes))
         return ENOSYS;
-    memcpy(&create, &at, sizeof create); /* ISO C has no cast from object to function pointer */
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* of this thread, on Linux; the new one inherits it */
@@ -322,7 +314,7 @@ static void judge_job(int api, nccl_logger log)
     process.wanted = profiler_job_read(&process.job, why, sizeof why);
     if (why[0])
         warn(why);
-    process.began_ns = process.wrote_ns = now_ns();
+    process.began_ns = process.wrote_ns = clock_now_ns();
     if (!process.wanted)
         return;
     if (profiler_job_refuse_times(&process.job, api, why, sizeof why))
@@ -425,7 +417,7 @@ void profiler_close(struct profiler_comm *c)
     if (closes)
         close_comm(c);
     last = closes && !process.live;
-    closes = closes && (last || now_ns() - process.wrote_ns > CLOSING_NS);
+    closes = closes && (last || clock_now_ns() - process.wrote_ns > CLOSING_NS);
     pthread_mutex_unlock(&process.mutex);
     if (closes)
         ask_for_file();

@@ -149,55 +149,54 @@ static int visit_function(struct dl_phdr_info *o, size_t size, void *arg)
     return is_wanted;
 }
 
+/* ISO C has no cast from object to function pointer. */
+static plugin_function *as_function(const void *at)
+{
+    plugin_function *f;
+    memcpy(&f, &at, sizeof f);
+    return f;
+}
+
 int plugin_elf_nccl_version(const void *caller)
 {
     struct function_walk w = {.name = "ncclGetVersion", .caller = caller};
+    int version = 0;
     dl_iterate_phdr(visit_function, &w);
     if (w.found != 1)
         return 0;
-    int (*get_version)(int *);
-    memcpy(&get_version, &w.at, sizeof get_version); /* ISO C has no cast from object to function pointer */
-    int version = 0;
+    int (*get_version)(int *) = (int (*)(int *))as_function(w.at);
     return !get_version(&version) && version > 0 ? version : 0;
 }
 
-const void *plugin_elf_function(const char *name)
+plugin_function *plugin_elf_function(const char *name)
 {
     struct function_walk w = {.name = name};
     dl_iterate_phdr(visit_function, &w);
-    return w.at;
+    return as_function(w.at);
 }
 
 void *plugin_elf_open(const char *name, int flags)
 {
-    const void *at = plugin_elf_function("dlopen");
-    void *(*open_library)(const char *, int) = NULL;
-    memcpy(&open_library, &at, sizeof open_library);
+    void *(*open_library)(const char *, int) = (void *(*)(const char *, int))plugin_elf_function("dlopen");
     return open_library ? open_library(name, flags) : NULL;
 }
 
 const void *plugin_elf_symbol(void *library, const char *name)
 {
-    const void *at = plugin_elf_function("dlsym");
-    void *(*find_symbol)(void *, const char *) = NULL;
-    memcpy(&find_symbol, &at, sizeof find_symbol);
+    void *(*find_symbol)(void *, const char *) = (void *(*)(void *, const char *))plugin_elf_function("dlsym");
     return find_symbol ? find_symbol(library, name) : NULL;
 }
 
 void plugin_elf_close(void *library)
 {
-    const void *at = plugin_elf_function("dlclose");
-    int (*close_library)(void *) = NULL;
-    memcpy(&close_library, &at, sizeof close_library);
+    int (*close_library)(void *) = (int (*)(void *))plugin_elf_function("dlclose");
     if (close_library)
         close_library(library);
 }
 
 const char *plugin_elf_error(void)
 {
-    const void *at = plugin_elf_function("dlerror");
-    const char *(*last_error)(void) = NULL;
-    memcpy(&last_error, &at, sizeof last_error);
+    const char *(*last_error)(void) = (const char *(*)(void))plugin_elf_function("dlerror");
     const char *error = last_error ? last_error() : NULL;
     return error ? error : "it cannot be loaded";
 }

@@ -10,8 +10,10 @@ void plugin_elf_path(const void *address, char *path, size_t size);
  * object that defines it. 0 when there is none or more than one. */
 int plugin_elf_nccl_version(const void *caller);
 
-/* The first loaded object's function of that name: for those that moved between glibc's libraries. NULL: none. */
-const void *plugin_elf_function(const char *name);
+/* The first loaded object's function of that name, whatever its type: for those that moved between glibc's libraries.
+ * NULL: none. */
+typedef void plugin_function(void);
+plugin_function *plugin_elf_function(const char *name);
 
 /* dlopen, dlsym, dlclose and dlerror, wherever glibc has them. NULL, or a text for the last one, where it has none. */
 void *plugin_elf_open(const char *name, int flags);

@@ -39,32 +39,20 @@ static int chunk_span(const struct tuner_rule *r, struct tuner_span *s)
 
 typedef int make_span(const struct tuner_rule *r, struct tuner_span *s);
 
-/* Makes the spans of one collective's rules that fit the shape, into `spans` unless that is NULL; returns how many. */
-static size_t fill_spans(struct tuner_span *spans, const struct tuner_table *t, const struct tuner_shape *shape,
-                         int coll, make_span *make)
-{
-    size_t count = 0;
-    struct tuner_span s;
-    for (size_t i = 0; i < t->count; i++)
-        if (t->rules[i].coll == coll && tuner_rule_fits_shape(&t->rules[i], shape) && make(&t->rules[i], &s)) {
-            if (spans)
-                spans[count] = s;
-            count++;
-        }
-    return count;
-}
-
-/* 0, or -1 without memory. */
+/* The spans of one collective's rules that fit the shape. 0, or -1 without memory. */
 static int build_spans(struct tuner_spans *m, const struct tuner_table *t, const struct tuner_shape *shape, int coll,
                        make_span *make)
 {
-    size_t count = fill_spans(NULL, t, shape, coll, make);
-    struct tuner_span *spans = NULL;
-    if (count) {
-        spans = malloc(count * sizeof *spans);
-        if (!spans)
-            return -1;
-        fill_spans(spans, t, shape, coll, make);
+    struct tuner_span *spans = t->count ? malloc(t->count * sizeof *spans) : NULL;
+    size_t count = 0;
+    if (t->count && !spans)
+        return -1;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rules[i].coll == coll && tuner_rule_fits_shape(&t->rules[i], shape))
+            count += (size_t)make(&t->rules[i], &spans[count]);
+    if (!count) {
+        free(spans);
+        spans = NULL;
     }
     tuner_spans_build(m, spans, count);
     return 0;
@@ -84,7 +72,7 @@ struct tuner_index *tuner_index_new(const struct tuner_table *t, const struct tu
             tuner_index_free(ix);
             return NULL;
         }
-        ix->rules += fill_spans(NULL, t, s, coll, call_span);
+        ix->rules += ix->calls[coll].count;
     }
     return ix;
 }

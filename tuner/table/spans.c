@@ -55,6 +55,7 @@ struct sweep {
     size_t entry_count, entry_room;
     uint32_t *interned; /* hash table of nodes (number + 1) with distinct lists */
     size_t interned_mask;
+    void *memory; /* of all of it but nodes and entries */
 };
 
 /* ---- kinds ----------------------------------------------------------------------------------------------------- */
@@ -311,26 +312,28 @@ static int make_buckets(struct tuner_spans *m, size_t nodes)
 
 /* ---- public ---------------------------------------------------------------------------------------------------- */
 
+/* One piece of memory for all, what needs the most alignment first. */
 static int reserve(struct sweep *s)
 {
     size_t n = s->count, slots = 64;
     while (slots < 4 * n + 4)
         slots *= 2;
     s->interned_mask = slots - 1;
-    s->bounds = malloc(2 * n * sizeof *s->bounds);
-    s->keys = malloc(n * sizeof *s->keys);
-    s->heaps = malloc(n * sizeof *s->heaps);
-    s->kind_of = malloc(n * sizeof *s->kind_of);
-    s->alive = calloc(n, sizeof *s->alive);
-    s->kinds = malloc(n * sizeof *s->kinds);
-    s->open = malloc(n * sizeof *s->open);
-    s->list = malloc(n * sizeof *s->list);
+    s->memory = calloc(1, n * (2 * sizeof *s->bounds + sizeof *s->keys + sizeof *s->kinds + 4 * sizeof(uint32_t) + 1) +
+                              slots * sizeof *s->interned);
     s->nodes = malloc((2 * n + 1 + TUNER_NODE_PADDING) * sizeof *s->nodes);
-    s->interned = calloc(slots, sizeof *s->interned);
-    return s->bounds && s->keys && s->heaps && s->kind_of && s->alive && s->kinds && s->open && s->list && s->nodes &&
-                   s->interned
-               ? 0
-               : -1;
+    if (!s->memory || !s->nodes)
+        return -1;
+    s->bounds = s->memory;
+    s->keys = (struct keyed *)(s->bounds + 2 * n);
+    s->kinds = (struct kind *)(s->keys + n);
+    s->heaps = (uint32_t *)(s->kinds + n);
+    s->kind_of = s->heaps + n;
+    s->open = s->kind_of + n;
+    s->list = s->open + n;
+    s->interned = s->list + n;
+    s->alive = (unsigned char *)(s->interned + slots);
+    return 0;
 }
 
 void tuner_spans_build(struct tuner_spans *m, struct tuner_span *spans, size_t count)
@@ -349,17 +352,9 @@ void tuner_spans_build(struct tuner_spans *m, struct tuner_span *spans, size_t c
             m->entries = NULL;
         }
     }
-    free(s.bounds);
-    free(s.keys);
-    free(s.heaps);
-    free(s.kind_of);
-    free(s.alive);
-    free(s.kinds);
-    free(s.open);
-    free(s.list);
+    free(s.memory);
     free(s.nodes);
     free(s.entries);
-    free(s.interned);
     if (m->nodes) {
         struct tuner_node *fitted = realloc(m->nodes, (s.node_count + TUNER_NODE_PADDING) * sizeof *fitted);
         if (fitted)

@@ -1,6 +1,6 @@
 /* model/nccl/model_nets.c: the NICs that NCCL takes of ports and interfaces, by name, rate and number of
  * devices. */
-#include "model/nccl/model_nets.h"
+#include "model/nccl/graph.h"
 #include "probe/machines/hardware.h"
 #include "tests/lib/unit.h"
 
