@@ -18,7 +18,6 @@
 struct whole {
     struct model shown;
     const struct nccl_model *nccl; /* shown.nccl */
-    struct model_switches switches;
     enum model_launcher launcher;
     int groups; /* on each node, this one included */
     struct model_factors factors;
@@ -99,7 +98,6 @@ struct model *model_new(const struct model_setup *given, struct arena *a, struct
     m->nccl = m->shown.nccl = nccl_model_new(&s->nccl, a, e);
     if (!m->nccl)
         return NULL;
-    m->switches = s->switches;
     m->launcher = s->launcher;
     int ngpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
     int room = (ngpus - s->nccl.first_gpu) / m->nccl->setup.ranks_per_node - 1;
@@ -113,10 +111,10 @@ struct model *model_new(const struct model_setup *given, struct arena *a, struct
     m->mem_GBps = hw ? hw->mem_GBps : 1000;
     if (m->nccl->assumed)
         model_note(&m->notes, 0, "for NCCL's choice: %s", m->nccl->assumed);
-    int per_leaf = m->switches.nodes_per_leaf;
+    int per_leaf = s->switches.nodes_per_leaf;
     m->leaves = per_leaf > 0 ? (s->nccl.nodes - 1) / per_leaf + 1 : 1;
     m->links = model_links_new(m->nccl, m->gpu, a, &m->notes);
-    model_flows(m->links, others, m->groups - 1, &m->switches, m->flows, a);
+    model_flows(m->links, others, m->groups - 1, &s->switches, m->flows, a);
     const struct model_flow *ring = &m->flows[MODEL_RING];
     struct model_basis basis = {.gpu = m->gpu->evidence, .net = model_nets[ring->kind].evidence};
     if (m->nccl->nnets > 0)
