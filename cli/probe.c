@@ -271,7 +271,7 @@ static const char *describe_rings(const struct nccl_model *m, struct arena *a)
 
 static double total_GBps(const struct nccl_model *m)
 {
-    return m->ring.nchannels * m->ring.bw_inter;
+    return (double)m->ring.bw_inter * m->ring.nchannels;
 }
 
 static int is_like(const struct nccl_model *x, const struct nccl_model *y)

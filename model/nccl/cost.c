@@ -137,7 +137,7 @@ static int ll128_enabled(const struct nccl_model *m, const struct nccl_graph *g,
 /* NVLS: a channel pulls and pushes at the switches, and its bandwidth has another meaning. */
 static float nvls_bw(const struct view *v, const struct nccl_graph *g, int coll, int algo)
 {
-    float intra = (float)g->bw_intra, inter = (float)g->bw_inter;
+    float intra = g->bw_intra, inter = g->bw_inter;
     if (v->version < 21900)
         return v->scale == NCCL_MORE_NODES ? inter : intra;
     if (v->version < 22800) {
@@ -220,7 +220,7 @@ static float bandwidth_of(const struct view *v, int coll, int algo, int proto, d
         return algorithm_bw(v, coll, algo, rccl_bw(v, g, coll, algo, proto), steps);
     if (nvls && v->version >= 22800 && g->nchannels < 2)
         return 0;
-    float bw = (float)(v->scale == NCCL_MORE_NODES ? g->bw_inter : g->bw_intra);
+    float bw = v->scale == NCCL_MORE_NODES ? g->bw_inter : g->bw_intra;
     if (nvls)
         bw = nvls_bw(v, g, coll, algo);
     float bus = (float)g->nchannels * bw;
@@ -230,7 +230,7 @@ static float bandwidth_of(const struct view *v, int coll, int algo, int proto, d
     if (algo == ALGO_RING)
         bus = ring_bw(v, g->nchannels, coll, proto, bus, ll_most);
     else if (algo == ALGO_TREE)
-        bus = tree_bw(v, g->nchannels, g->plain, proto, bus, ll_most);
+        bus = tree_bw(v, g->nchannels, g->pattern == GRAPH_TREE, proto, bus, ll_most);
     else if (algo == ALGO_PAT)
         bus = (float)(bus * (v->version >= 22400 ? .75 : .85));
     return algorithm_bw(v, coll, algo, bus, steps);
@@ -265,9 +265,9 @@ static float latency_of(const struct view *v, int coll, int algo, int proto, dou
     float base = v->c.base[algo][proto], intra_us = v->c.hop[local][algo][proto];
     /* with one rank a node nothing hides the network: the tree's latency, for all */
     int exposed = v->per_node == 1 && v->version >= 22300;
-    float inter_us = v->c.hop[NCCL_LINK_NET][exposed ? ALGO_TREE : algo][proto] + (float)g->latency_inter;
+    float inter_us = v->c.hop[NCCL_LINK_NET][exposed ? ALGO_TREE : algo][proto] + g->latency_inter;
     if (proto == PROTO_SIMPLE)
-        inter_us += (float)g->latency_inter; /* of the flush */
+        inter_us += g->latency_inter; /* of the flush */
     float depth = (float)log2_floor((uint64_t)m->nodes);
     int others = m->ranks / m->nodes - 1; /* on the node */
 

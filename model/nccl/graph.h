@@ -103,31 +103,15 @@ int graph_nearest(const struct graph_system *s, const struct graph_node *from, e
 /* The net that a GPU uses for a channel, and how `several` it goes through in turn; -1 none. */
 int graph_net_of(const struct graph_system *s, int gpu, int channel, int *several);
 
-enum graph_pattern { GRAPH_RING, GRAPH_BALANCED_TREE, GRAPH_TREE, GRAPH_NVLS };
-
-/* A search's wanted and its result. */
-struct graph_search {
-    enum graph_pattern pattern;
-    int min_channels, max_channels;
-    int cross_nic;
-    int nchannels;
-    float bw_intra, bw_inter, latency_inter;
-    enum path_class type_intra, type_inter;
-    int same_channels;
-    int hops;
-    int *gpus; /* GRAPH_MOST_CHANNELS × GPUs: indices of GPUs in the order of the channel */
-    int *nets; /* GRAPH_MOST_CHANNELS × 2: indices of nets */
-};
-
 /* Sets up a search of `s` for that many channels, with nothing found. */
-void graph_search_init(struct graph_search *g, const struct graph_system *s, enum graph_pattern pattern, int least,
+void graph_search_init(struct nccl_graph *g, const struct graph_system *s, enum graph_pattern pattern, int least,
                        int most);
-void graph_search_copy(struct graph_search *to, const struct graph_search *from, const struct graph_system *s);
+void graph_search_copy(struct nccl_graph *to, const struct nccl_graph *from, const struct graph_system *s);
 
 /* One search at the bandwidth and distance that `wanted` asks for: replaces `best` by every better result. `*steps` is
  * how many it may take, and is -1 afterwards when the result cannot be better. */
-void graph_search_run(struct graph_system *s, struct graph_search *wanted, struct graph_search *best, int *steps);
+void graph_search_run(struct graph_system *s, struct nccl_graph *wanted, struct nccl_graph *best, int *steps);
 
 /* The whole search of a pattern: bandwidths from the highest down, distances from near to far, until something is
  * found, and then upwards again. */
-void graph_compute(struct graph_system *s, struct graph_search *g);
+void graph_compute(struct graph_system *s, struct nccl_graph *g);

@@ -120,7 +120,7 @@ static int split_nvlink(const struct graph_system *s)
 /* ---- after a search ---- */
 
 /* A fast link needs more than one channel to be used. */
-static void duplicate(struct graph_search *g, const struct graph_system *s)
+static void duplicate(struct nccl_graph *g, const struct graph_system *s)
 {
     int n = s->n[GRAPH_GPU], found = g->nchannels;
     if (!found || g->pattern == GRAPH_NVLS || g->bw_intra < 25.0f || (s->sm > 80 && g->bw_intra < 50.0f && found > 4))
@@ -139,7 +139,7 @@ static void duplicate(struct graph_search *g, const struct graph_system *s)
 }
 
 /* Nothing was found: all GPUs in a row, as slow as can be. */
-static void give_up(struct graph_search *g, const struct graph_system *s)
+static void give_up(struct nccl_graph *g, const struct graph_system *s)
 {
     int several;
     g->nchannels = 1;
@@ -160,7 +160,7 @@ static void give_up(struct graph_search *g, const struct graph_system *s)
 
 struct quest {
     struct graph_system *s;
-    struct graph_search *found, wanted;
+    struct nccl_graph *found, wanted;
     struct range range;
     const struct speeds *speeds;
     int speed; /* index */
@@ -192,7 +192,7 @@ static int least_hops(const struct graph_system *s, enum graph_pattern pattern)
  * takes them. */
 static int is_vain(const struct quest *q)
 {
-    const struct graph_search *w = &q->wanted, *f = q->found;
+    const struct nccl_graph *w = &q->wanted, *f = q->found;
     const struct graph_system *s = q->s;
     int most = w->max_channels, bw = (int)w->bw_inter, nets = 0;
 
@@ -240,7 +240,7 @@ static enum path_class further(enum path_class type, int version)
 /* Makes the wanted more modest after a search that was not good enough; whether there is anything left to ask for. */
 static int relent(struct quest *q)
 {
-    struct graph_search *w = &q->wanted, *f = q->found;
+    struct nccl_graph *w = &q->wanted, *f = q->found;
     const struct graph_system *s = q->s;
 
     if (s->sm >= 90 && w->pattern == GRAPH_BALANCED_TREE) {
@@ -302,7 +302,7 @@ static void descend(struct quest *q)
 
 static void climb(struct quest *q)
 {
-    struct graph_search *w = &q->wanted, *f = q->found;
+    struct nccl_graph *w = &q->wanted, *f = q->found;
     int steps = -1, speed = 0;
 
     graph_search_copy(w, f, q->s);
@@ -330,7 +330,7 @@ static void climb(struct quest *q)
 
 /* ---- public ---- */
 
-void graph_compute(struct graph_system *s, struct graph_search *g)
+void graph_compute(struct graph_system *s, struct nccl_graph *g)
 {
     int gpus = s->n[GRAPH_GPU];
     int crossing = g->pattern == GRAPH_RING || g->pattern == GRAPH_BALANCED_TREE;

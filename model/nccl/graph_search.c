@@ -56,7 +56,7 @@ static int pci_bw_left(const struct graph_node *g)
 }
 
 /* On NVSwitches a GPU had better have few peers. The order in which its neighbours are tried; returns their number. */
-static int neighbours(const struct graph_system *s, const struct graph_search *g, int gpu, int first[2])
+static int neighbours(const struct graph_system *s, const struct nccl_graph *g, int gpu, int first[2])
 {
     int n = s->n[GRAPH_GPU], before = (gpu - 1 + n) % n, after = (gpu + 1) % n;
     int tree = g->pattern == GRAPH_BALANCED_TREE;
@@ -69,7 +69,7 @@ static int neighbours(const struct graph_system *s, const struct graph_search *g
 }
 
 /* Moves them to the front of what may follow. */
-static void neighbours_first(const struct graph_system *s, const struct graph_search *g, int gpu, int *next, int count)
+static void neighbours_first(const struct graph_system *s, const struct nccl_graph *g, int gpu, int *next, int count)
 {
     int first[2];
     for (int f = neighbours(s, g, gpu, first) - 1; f >= 0; f--) {
@@ -83,7 +83,7 @@ static void neighbours_first(const struct graph_system *s, const struct graph_se
 }
 
 /* Since 2.21 nobody else is tried. */
-static int neighbours_only(const struct graph_system *s, const struct graph_search *g, const struct graph_node *gpu,
+static int neighbours_only(const struct graph_system *s, const struct nccl_graph *g, const struct graph_node *gpu,
                            int *next)
 {
     int first[2], n = neighbours(s, g, gpu->index, first), count = 0;
@@ -96,8 +96,8 @@ static int neighbours_only(const struct graph_system *s, const struct graph_sear
 
 /* GPUs that may follow `gpu` in the channel, the most promising first, into `next` (room for all). `toward_net`: 1 by
  * their way to the channel's net, 0 not, -1 in reverse where all are alike. */
-static int next_gpus(const struct graph_system *s, const struct graph_search *g, const struct graph_node *gpu,
-                     int *next, int toward_net)
+static int next_gpus(const struct graph_system *s, const struct nccl_graph *g, const struct graph_node *gpu, int *next,
+                     int toward_net)
 {
     struct score scores[GRAPH_MOST_GPUS];
     const struct graph_path *net_paths = NULL;
@@ -160,7 +160,7 @@ static void list_nets(const struct graph_system *s, enum path_class far, int gpu
 }
 
 /* Nets to try for a GPU (-1: for any): its own ones, then those that are near enough. */
-static const struct graph_nets *nets_to_try(const struct graph_system *s, const struct graph_search *g, int gpu)
+static const struct graph_nets *nets_to_try(const struct graph_system *s, const struct nccl_graph *g, int gpu)
 {
     struct graph_nets *l = &s->near_nets[(int)g->type_inter * (s->n[GRAPH_GPU] + 1) + gpu + 1];
     if (!l->nets)
@@ -170,7 +170,7 @@ static const struct graph_nets *nets_to_try(const struct graph_system *s, const 
 
 /* Channels that cross from one net to another do so in pairs: the second comes in where the first went out, and the
  * other way round. */
-static int is_paired(const struct graph_system *s, const struct graph_search *g)
+static int is_paired(const struct graph_system *s, const struct nccl_graph *g)
 {
     if (s->version >= 22300)
         return g->pattern == GRAPH_RING && g->cross_nic == 2;
@@ -178,7 +178,7 @@ static int is_paired(const struct graph_system *s, const struct graph_search *g)
 }
 
 /* Whether a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
-static int may_leave_by(const struct graph_system *s, const struct graph_search *g, int first, int net, int step)
+static int may_leave_by(const struct graph_system *s, const struct nccl_graph *g, int first, int net, int step)
 {
     if (g->pattern == GRAPH_TREE && net != first)
         return 0;
@@ -198,7 +198,7 @@ enum order { ORDER_FREE, ORDER_PCI, ORDER_REPLAY };
 /* One run, and what its recursion shares. */
 struct run {
     struct graph_system *s;
-    struct graph_search *now, *best;
+    struct nccl_graph *now, *best;
     int *steps;
     int back_to_net;   /* position of the GPU that goes out to the net; -1 none */
     int back_to_first; /* … that closes the ring; -1 none */
@@ -250,7 +250,7 @@ static int local(const struct graph_node *n)
 /* Takes (mult > 0) the channel's bandwidth from `a` to `b`, or gives it back; whether there was enough of it. */
 static int follow(struct run *r, struct graph_node *a, struct graph_node *b, float mult)
 {
-    struct graph_search *g = r->now;
+    struct nccl_graph *g = r->now;
     if (!a)
         return 1;
     struct graph_path *p = &a->paths[b->kind][b->index];
@@ -280,7 +280,7 @@ static void search_gpu(struct run *r, struct graph_node *gpu, int step, int back
 
 static int is_better(const struct run *r)
 {
-    const struct graph_search *g = r->now, *old = r->best;
+    const struct nccl_graph *g = r->now, *old = r->best;
     if (g->nchannels < g->min_channels)
         return 0;
     if (g->pattern == GRAPH_NVLS)
@@ -342,7 +342,7 @@ static void try_nvls(struct run *r, struct graph_node *head)
 
 static void leave_by_net(struct run *r, struct graph_node *gpu, int step, int back_to_first, enum order order)
 {
-    struct graph_search *g = r->now;
+    struct nccl_graph *g = r->now;
     const struct graph_nets *l = nets_to_try(r->s, r->now, gpu->index);
     int first = g->nets[g->nchannels * 2];
     /* a balanced tree has half of the traffic at each of its first two GPUs */
@@ -377,7 +377,7 @@ static int replayed(const struct run *r, int step)
 static void search_gpu(struct run *r, struct graph_node *gpu, int step, int back_to_net, int back_to_first,
                        enum order order)
 {
-    struct graph_search *g = r->now;
+    struct nccl_graph *g = r->now;
     int n = r->s->n[GRAPH_GPU];
     if (*r->steps <= 0)
         return;
@@ -450,7 +450,7 @@ static int is_head(const struct run *r, int gpu)
 
 static void enter_by_net(struct run *r, struct graph_node *net)
 {
-    struct graph_search *g = r->now;
+    struct nccl_graph *g = r->now;
     if (g->pattern == GRAPH_NVLS) {
         if (net->net.local >= 0)
             try_gpu(r, net, net->net.local, 0, r->back_to_net, r->back_to_first, ORDER_FREE);
@@ -476,7 +476,7 @@ static void enter_by_net(struct run *r, struct graph_node *net)
 
 static void search_nets(struct run *r)
 {
-    struct graph_search *g = r->now;
+    struct nccl_graph *g = r->now;
     const struct graph_nets *l = nets_to_try(r->s, r->now, -1);
     int n = l->n, bw = (int)g->bw_inter;
 
@@ -503,7 +503,7 @@ static void search_nets(struct run *r)
 
 static void search_channel(struct run *r)
 {
-    struct graph_search *g = r->now;
+    struct nccl_graph *g = r->now;
     if (r->s->inter) {
         search_nets(r);
         return;
@@ -522,15 +522,15 @@ static void search_channel(struct run *r)
 
 /* ---- public ---- */
 
-void graph_search_init(struct graph_search *g, const struct graph_system *s, enum graph_pattern pattern, int least,
+void graph_search_init(struct nccl_graph *g, const struct graph_system *s, enum graph_pattern pattern, int least,
                        int most)
 {
-    *g = (struct graph_search){.pattern = pattern, .min_channels = least, .max_channels = most};
+    *g = (struct nccl_graph){.pattern = pattern, .min_channels = least, .max_channels = most};
     g->gpus = arena_alloc(s->arena, (size_t)GRAPH_MOST_CHANNELS * (size_t)s->n[GRAPH_GPU] * sizeof *g->gpus);
     g->nets = arena_alloc(s->arena, (size_t)GRAPH_MOST_CHANNELS * 2 * sizeof *g->nets);
 }
 
-void graph_search_copy(struct graph_search *to, const struct graph_search *from, const struct graph_system *s)
+void graph_search_copy(struct nccl_graph *to, const struct nccl_graph *from, const struct graph_system *s)
 {
     int *gpus = to->gpus, *nets = to->nets;
     memcpy(gpus, from->gpus, (size_t)from->nchannels * (size_t)s->n[GRAPH_GPU] * sizeof *gpus);
@@ -540,7 +540,7 @@ void graph_search_copy(struct graph_search *to, const struct graph_search *from,
     to->nets = nets;
 }
 
-void graph_search_run(struct graph_system *s, struct graph_search *wanted, struct graph_search *best, int *steps)
+void graph_search_run(struct graph_system *s, struct nccl_graph *wanted, struct nccl_graph *best, int *steps)
 {
     struct run r = {.s = s, .now = wanted, .best = best, .steps = steps, .back_to_net = -1, .back_to_first = -1};
     int last = s->n[GRAPH_GPU] - 1;

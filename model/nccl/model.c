@@ -53,35 +53,18 @@ static void assume_about_gpus(struct nccl_model *m, struct arena *a)
 
 /* ---- channels ---- */
 
-static struct nccl_graph publish(const struct graph_search *g, const struct graph_system *s, struct arena *a)
+/* From nodes of the system to GPUs and nets of the model. */
+static void publish(struct nccl_graph *g, const struct graph_system *s)
 {
-    int gpus = s->n[GRAPH_GPU];
-    struct nccl_graph out = {
-        .nchannels = g->nchannels,
-        .bw_intra = g->bw_intra,
-        .bw_inter = g->bw_inter,
-        .latency_inter = g->latency_inter,
-        .type_intra = g->type_intra,
-        .type_inter = g->type_inter,
-        .same_channels = g->same_channels,
-        .plain = g->pattern == GRAPH_TREE,
-        .cross_nic = g->cross_nic,
-    };
-    int *order = arena_alloc(a, (size_t)(g->nchannels * gpus) * sizeof *order);
-    for (int i = 0; i < g->nchannels * gpus; i++)
-        order[i] = s->nodes[GRAPH_GPU][g->gpus[i]]->gpu.gpu;
-    out.gpus = order;
-    if (!s->inter)
-        return out;
-    int *nets = arena_alloc(a, (size_t)g->nchannels * 2 * sizeof *nets);
-    for (int i = 0; i < g->nchannels * 2; i++)
-        nets[i] = s->nodes[GRAPH_NET][g->nets[i]]->net.net;
-    out.nets = nets;
-    return out;
+    for (int i = 0; i < g->nchannels * s->n[GRAPH_GPU]; i++)
+        g->gpus[i] = s->nodes[GRAPH_GPU][g->gpus[i]]->gpu.gpu;
+    for (int i = 0; i < g->nchannels * 2 && s->inter; i++)
+        g->nets[i] = s->nodes[GRAPH_NET][g->nets[i]]->net.net;
+    g->nets = s->inter ? g->nets : NULL;
 }
 
 /* Each channel of NVLS is a head only: the other GPUs follow in no order. */
-static void fill_heads(struct graph_search *g, const struct graph_system *s)
+static void fill_heads(struct nccl_graph *g, const struct graph_system *s)
 {
     int gpus = s->n[GRAPH_GPU];
     for (int c = 0; c < g->nchannels; c++)
@@ -90,24 +73,24 @@ static void fill_heads(struct graph_search *g, const struct graph_system *s)
                 g->gpus[c * gpus + at++] = i;
 }
 
-static void search_graphs(struct nccl_model *m, struct graph_system *s, struct arena *a)
+static void search_graphs(struct nccl_model *m, struct graph_system *s)
 {
-    struct graph_search ring, tree, nvls;
+    struct nccl_graph *ring = &m->ring, *tree = &m->tree, *nvls = &m->nvls;
     int most = m->version >= 22500 ? GRAPH_MOST_CHANNELS / 2 : GRAPH_MOST_CHANNELS / 4;
 
-    graph_search_init(&ring, s, GRAPH_RING, 1, most);
-    graph_compute(s, &ring);
-    graph_search_init(&tree, s, GRAPH_BALANCED_TREE, ring.nchannels, ring.nchannels);
-    graph_compute(s, &tree);
-    graph_search_init(&nvls, s, GRAPH_NVLS, 1, most);
+    graph_search_init(ring, s, GRAPH_RING, 1, most);
+    graph_compute(s, ring);
+    graph_search_init(tree, s, GRAPH_BALANCED_TREE, ring->nchannels, ring->nchannels);
+    graph_compute(s, tree);
+    graph_search_init(nvls, s, GRAPH_NVLS, 1, most);
     if (!m->setup.no_nvls && s->n[GRAPH_GPU] > 1)
-        graph_compute(s, &nvls);
-    fill_heads(&nvls, s);
+        graph_compute(s, nvls);
+    fill_heads(nvls, s);
     /* all three use the same channels */
-    ring.nchannels = tree.nchannels = ring.nchannels < tree.nchannels ? ring.nchannels : tree.nchannels;
-    m->ring = publish(&ring, s, a);
-    m->tree = publish(&tree, s, a);
-    m->nvls = publish(&nvls, s, a);
+    ring->nchannels = tree->nchannels = ring->nchannels < tree->nchannels ? ring->nchannels : tree->nchannels;
+    publish(ring, s);
+    publish(tree, s);
+    publish(nvls, s);
 }
 
 static int clamp(int n, int least, int most)
@@ -177,7 +160,7 @@ static int threads_of(const struct nccl_model *m, int algo, int proto)
         return 640;
     if (proto == PROTO_LL128)
         return 640;
-    if (algo == ALGO_RING && proto == PROTO_SIMPLE && m->ring.bw_intra * m->ring.nchannels <= 12.0)
+    if (algo == ALGO_RING && proto == PROTO_SIMPLE && (double)m->ring.bw_intra * m->ring.nchannels <= 12.0)
         return 256;
     return 512;
 }
@@ -442,7 +425,7 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
     m->sm_most = system->sm_most;
     m->cpu = system->cpu;
     m->switches = system->n[GRAPH_NVS] > 0;
-    search_graphs(m, system, a);
+    search_graphs(m, system);
     m->rccl_rings = rccl_rings(m, system);
     m->rccl = rccl_tuning_of(m);
     if (m->rccl)

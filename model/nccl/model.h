@@ -47,18 +47,23 @@ struct nccl_net {
 /* Processor models that NCCL distinguishes. */
 enum nccl_cpu { NCCL_CPU_OTHER, NCCL_CPU_INTEL, NCCL_CPU_AMD, NCCL_CPU_ARM, NCCL_CPU_POWER };
 
-/* Channels of one pattern, as `NCCL_GRAPH_DUMP_FILE` would show them. */
+/* Patterns of channels; a balanced tree uses two NICs or two GPUs of one, a tree one NIC at its first GPU. */
+enum graph_pattern { GRAPH_RING, GRAPH_BALANCED_TREE, GRAPH_TREE, GRAPH_NVLS };
+
+/* Channels of one pattern, as `NCCL_GRAPH_DUMP_FILE` would show them; what is searched for, and what was found. */
 struct nccl_graph {
+    enum graph_pattern pattern;
+    int min_channels, max_channels;         /* that are wanted */
     int nchannels;                          /* 0: no such graph */
-    double bw_intra, bw_inter;              /* GB/s of one channel */
-    double latency_inter;                   /* microseconds of the NIC */
+    float bw_intra, bw_inter;               /* GB/s of one channel */
+    float latency_inter;                    /* microseconds of the NIC */
     enum path_class type_intra, type_inter; /* the worst hop in it */
     int same_channels;                      /* all of them are copies of the first */
-    int plain;                              /* a tree of the simplest pattern: one NIC, used at its first GPU */
     int cross_nic;                          /* a channel may come in by one NIC and go out by another */
-    const int *gpus; /* nchannels × ranks_per_node: indices into gpus in the order of the channel */
-    const int *nets; /* nchannels × 2: index into nets that it comes in by, and goes out by; NULL
-                      * on one node */
+    int hops;                               /* of all channels */
+    int *gpus; /* nchannels × ranks_per_node: indices into gpus in the order of the channel */
+    int *nets; /* nchannels × 2: index into nets that it comes in by, and goes out by; NULL on one node. While it is
+                * searched for both are indices of the system's nodes. */
 };
 
 struct nccl_model {

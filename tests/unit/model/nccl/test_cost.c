@@ -78,7 +78,7 @@ TEST_CASE(trees_of_two_nodes)
     cell(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL, 22.5 / 2, 6.8 + 2 * (7 * 0.6 + 5));
     cell(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 8 * 20 / 2.0, 14 + 2 * (7 * 1.25 + 8.5));
     assert_true(m.bw[COLL_BROADCAST][ALGO_TREE][PROTO_LL] == 0);
-    m.tree.plain = 1;
+    m.tree.pattern = GRAPH_TREE;
     nccl_cost_fill(&m);
     cell(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 8 * 23.6 / 2 * .85, 92.4);
 }
@@ -239,7 +239,7 @@ static struct nccl_model machine(int i, int version)
         break;
     case 7: /* one channel alone at the switches, and a plain tree */
         m.nvls.nchannels = 1;
-        m.tree.plain = 1;
+        m.tree.pattern = GRAPH_TREE;
         m.ring.same_channels = 1;
         break;
     case 8: /* Blackwell on many nodes, Intel's processors */

@@ -16,7 +16,7 @@ static void print_graph(FILE *out, const struct nccl_model *m, const char *name,
             "    %s: %d channels of %.3g and %.3g GB/s, %s and %s, same %d, "
             "plain %d, cross %d:",
             name, g->nchannels, g->bw_intra, g->bw_inter, path_class_name(g->type_intra),
-            path_class_name(g->type_inter), g->same_channels, g->plain, g->cross_nic);
+            path_class_name(g->type_inter), g->same_channels, g->pattern == GRAPH_TREE, g->cross_nic);
     for (int i = 0; i < m->ranks_per_node; i++)
         fprintf(out, " %d", g->gpus[i]);
     for (int i = 0; g->nets && i < 2; i++)
