@@ -1,6 +1,6 @@
 /* A pattern is laid out once, channel by channel and group by group: after each channel, the busiest links tell what k
  * channels reach. All nodes do the same, so that one stands for all and the cost is that of the class. */
-#include "model/flows.h"
+#include "model/links.h"
 
 #include <math.h>
 #include <stddef.h>

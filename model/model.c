@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/flows.h"
+#include "model/links.h"
 #include "probe/machines/hardware.h"
 
 struct whole {

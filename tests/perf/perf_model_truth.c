@@ -17,7 +17,7 @@
 
 #include "core/stats.h"
 #include "envgen/predict/predict.h"
-#include "model/flows.h"
+#include "model/links.h"
 #include "model/nccl/model.h"
 #include "tests/lib/published.h"
 #include "tests/lib/refit.h"

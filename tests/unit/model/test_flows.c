@@ -1,5 +1,5 @@
 /* model/flows.c and what is below it: loads that can be worked out by hand. */
-#include "model/flows.h"
+#include "model/links.h"
 #include "model/nccl/model.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"

@@ -1,4 +1,4 @@
-/* tuner/observe/text.c: texts of any length, and files that appear whole. */
+/* tuner/observe/line.c: texts of any length, and files that appear whole. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
