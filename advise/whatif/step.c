@@ -405,5 +405,10 @@ int env_step_of(const struct step_input *in, struct arena *a, struct step_estima
         add_phase(out, &out->phases[i]);
     }
     out->predicted_unused = m.predicted_unused;
+    if (in->predictor) {
+        out->assumptions = in->predictor->assumptions;
+        out->nassumptions = in->predictor->nassumptions;
+        out->unvalidated = in->predictor->unvalidated;
+    }
     return 0;
 }

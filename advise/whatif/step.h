@@ -51,6 +51,9 @@ struct step_question {
 struct step_predictor {
     int (*predict)(void *arg, const struct step_question *q, struct step_time *t, const char **why);
     void *arg;
+    const char **assumptions; /* about the hardware so far, a sentence each */
+    int nassumptions;
+    int unvalidated; /* some prediction lies beyond what the model was held against */
 };
 
 struct step_input {
@@ -130,21 +133,10 @@ void step_time_json(struct cJSON *o, const char *key, const struct step_time *t)
 
 /* ---- a step under a finished profile, or under two setups of the model ---- */
 
-/* Predicted times, where nothing was measured. */
-struct step_model {
-    struct step_predictor predictor;
-    const char **assumptions; /* about the hardware so far, a sentence each */
-    int nassumptions;
-    int unvalidated; /* some prediction lies beyond what the model was held against */
-
-    struct arena *arena;          /* the rest is step_profile.c's */
-    struct model_setup setups[2]; /* untouched, tuned */
-    struct step_prepared **shapes;
-    int nshapes;
-};
-
-/* NULL: the topology has no GPU. Everything in `a`; decisions and topology must live as long. */
-struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a);
+/* Predicted times, where nothing was measured. NULL: the topology has no GPU. Everything in `a`; decisions and topology
+ * must live as long. */
+struct step_predictor *step_predictor_new(const struct env_decisions *d, const struct topology *t, int nccl,
+                                          struct arena *a);
 
 /* env_step_of with the profile's decisions, and with a predictor for NCCL `nccl` (0: the newest that the profile is
  * for) where its topology has GPUs. Everything in `a`; `p` and `w` must live as long. Error: a topology that cannot be

@@ -15,16 +15,24 @@ struct step_prepared {
     const char *why;
 };
 
+struct step_model {
+    struct step_predictor predictor;
+    struct arena *arena;
+    struct model_setup setups[2]; /* untouched, tuned */
+    struct step_prepared **shapes;
+    int nshapes;
+};
+
 static void add_assumptions(struct step_model *m, const struct model *model)
 {
     const char *const *list = model->assumptions;
+    struct step_predictor *p = &m->predictor;
     for (int i = 0; i < model->nassumptions; i++) {
         int known = 0;
-        for (int k = 0; k < m->nassumptions; k++)
-            known |= !strcmp(m->assumptions[k], list[i]);
-        if (known)
-            continue;
-        ARENA_ADD(m->arena, m->assumptions, m->nassumptions) = arena_strdup(m->arena, list[i]);
+        for (int k = 0; k < p->nassumptions; k++)
+            known |= !strcmp(p->assumptions[k], list[i]);
+        if (!known)
+            ARENA_ADD(m->arena, p->assumptions, p->nassumptions) = arena_strdup(m->arena, list[i]);
     }
 }
 
@@ -92,50 +100,38 @@ static int predict(void *arg, const struct step_question *asked, struct step_tim
         *why = "NCCL does not offer it here";
         return -1;
     }
-    m->unvalidated |= time.unvalidated;
+    m->predictor.unvalidated |= time.unvalidated;
     *t = (struct step_time){time.us, time.low_us, time.high_us};
     *why = arena_strdup(m->arena, time.limit);
     return 0;
 }
 
-static struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
-                                             struct arena *a)
+static struct step_predictor *predict_between(const struct model_setup *before, const struct model_setup *after,
+                                              struct arena *a)
 {
     struct step_model *m = ARENA_NEW(a, struct step_model);
     *m = (struct step_model){.predictor = {predict, m}, .arena = a, .setups = {*before, *after}};
-    return m;
+    return &m->predictor;
 }
 
-struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a)
+struct step_predictor *step_predictor_new(const struct env_decisions *d, const struct topology *t, int nccl,
+                                          struct arena *a)
 {
     struct model_setup setups[2] = {0};
     if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &setups[0].nccl) ||
         env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &setups[1].nccl))
         return NULL;
-    return step_model_between(&setups[0], &setups[1], a);
+    return predict_between(&setups[0], &setups[1], a);
 }
 
 /* ---- steps ---- */
-
-/* `m` NULL: nothing is predicted. */
-static int estimate_under(const struct env_decisions *d, const struct workload *w, struct step_model *m,
-                          struct arena *a, struct step_estimate *out, struct err *e)
-{
-    const struct step_input in = {w, d, m ? &m->predictor : NULL};
-    int rc = env_step_of(&in, a, out, e);
-    if (rc || !m)
-        return rc;
-    out->assumptions = m->assumptions;
-    out->nassumptions = m->nassumptions;
-    out->unvalidated = m->unvalidated;
-    return 0;
-}
 
 int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
                         struct step_estimate *out, struct err *e)
 {
     struct topology *t = topo_load(arena_printf(a, "%s/topology.json", p->dir), e);
-    int rc = t ? estimate_under(p->decisions, w, step_model_new(p->decisions, t, nccl, a), a, out, e) : e->code;
+    struct step_input in = {w, p->decisions, t ? step_predictor_new(p->decisions, t, nccl, a) : NULL};
+    int rc = t ? env_step_of(&in, a, out, e) : e->code;
     topo_free(t);
     return rc;
 }
@@ -165,7 +161,7 @@ int env_step_between(const struct model_setup *before, const struct model_setup 
                      struct arena *a, struct step_estimate *out, struct err *e)
 {
     struct env_decisions *nothing = env_decisions_new(ENV_MARGIN);
-    int rc = estimate_under(nothing, w, step_model_between(before, after, a), a, out, e);
+    int rc = env_step_of(&(struct step_input){w, nothing, predict_between(before, after, a)}, a, out, e);
     env_decisions_free(nothing);
     return rc;
 }

@@ -11,20 +11,20 @@ TEST_CASE(a_machine_without_gpus_has_no_model)
     struct topology *t = topo_new();
     t->classes = ARENA_NEW(t->arena, struct topo_class);
     t->nclasses = 1;
-    assert_null(step_model_new(decisions, t, 0, t->arena));
+    assert_null(step_predictor_new(decisions, t, 0, t->arena));
     topo_free(t);
 }
 
-static int ask(struct step_model *m, struct step_question q, struct step_time *t, const char **why)
+static int ask(struct step_predictor *m, struct step_question q, struct step_time *t, const char **why)
 {
-    return m->predictor.predict(m->predictor.arg, &q, t, why);
+    return m->predict(m->arg, &q, t, why);
 }
 
 TEST_CASE(calls_are_predicted_with_a_band)
 {
     static const int kinds[] = {COLL_BROADCAST, COLL_REDUCE,   COLL_ALLGATHER, COLL_REDUCESCATTER,
                                 COLL_ALLREDUCE, COLL_ALLTOALL, COLL_SENDRECV};
-    struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
+    struct step_predictor *m = step_predictor_new(decisions, machine, 0, decisions->arena);
     struct step_time small, large;
     const char *why = NULL;
     assert_non_null(m);
@@ -42,7 +42,7 @@ TEST_CASE(calls_are_predicted_with_a_band)
 
 TEST_CASE(a_row_forces_its_choice)
 {
-    struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
+    struct step_predictor *m = step_predictor_new(decisions, machine, 0, decisions->arena);
     struct env_table_rule rule = {.coll = COLL_ALLREDUCE, .algorithm = ALGO_RING, .protocol = PROTO_LL, .channels = 2};
     struct step_question q = {.kind = COLL_ALLREDUCE, .bytes = 256 * MIB, .nodes = 2, .ranks = 16};
     struct step_time own, forced;
@@ -65,7 +65,7 @@ TEST_CASE(a_row_forces_its_choice)
 /* A message is half of what two ranks exchange, and slower across nodes than inside one. */
 TEST_CASE(messages_go_where_their_group_is)
 {
-    struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
+    struct step_predictor *m = step_predictor_new(decisions, machine, 0, decisions->arena);
     struct step_question message = {.kind = COLL_SENDRECV, .bytes = 64 * MIB, .nodes = 1, .ranks = 8};
     struct step_question exchange = {.kind = COLL_ALLTOALL, .bytes = 128 * MIB, .nodes = 2, .ranks = 2};
     struct step_time inside, across, both;
@@ -90,7 +90,7 @@ TEST_CASE(the_profile_counts_where_it_is_asked_for)
     const char *why = NULL;
     decisions->settings = &setting;
     decisions->nsettings = 1;
-    struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
+    struct step_predictor *m = step_predictor_new(decisions, machine, 0, decisions->arena);
     assert_int_equal(ask(m, q, &now, &why), 0);
     q.tuned = 1;
     assert_int_equal(ask(m, q, &tuned, &why), 0);
@@ -104,7 +104,7 @@ TEST_CASE(the_profile_counts_where_it_is_asked_for)
 
 TEST_CASE(odd_groups_are_refused)
 {
-    struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
+    struct step_predictor *m = step_predictor_new(decisions, machine, 0, decisions->arena);
     struct step_time t;
     const char *why = NULL;
     assert_int_equal(
