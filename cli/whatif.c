@@ -110,8 +110,9 @@ static int compare(struct comparison *c, struct err *e)
         return rc;
     c->changes.of = c->own ? c->w->cases[c->own].label : NULL;
     for (int i = 1; i < c->w->ncases; i++) {
-        const struct whatif_case *other = &c->w->cases[i]; /* neither a bare nor another machine is a job's change */
-        if (i != c->own && (other->ngiven || other->table) && !failure_of(c, i))
+        const struct whatif_case *other = &c->w->cases[i];
+        int is_jobs = i >= c->shown || other->ngiven || other->table; /* no job changes its machine */
+        if (i != c->own && is_jobs && !failure_of(c, i))
             step_changes_add(&c->changes, other->label,
                              step_time_less(&c->steps[c->own].tuned.waits, &c->steps[i].tuned.waits));
     }

@@ -110,6 +110,8 @@ The last domain may be smaller than the others
   ["as it is",453]
   ["variables 1",1693]
   ["with NCCL_IB_HCA=mlx5",453]
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --workload job.json --set NCCL_IB_HCA=mlx5_0 --dead-rail mlx5_3 --json | jq -c '[.changes[].change]' # a fault is no saving
+  ["without NCCL_IB_HCA=mlx5_0","all that is sent in 32 bits, in 16"]
 
 A promised saving is what that change of the launch script brings, and a flag that is set is no advice
 
@@ -226,6 +228,9 @@ What leaving out one line gains, the most first; a pair that gains more than eac
   [1,1]
   ["NCCL_NET","NCCL_IB_DISABLE"]
   true
+  $ nccltune whatif --machine dgx-a100 --nodes 2 --bytes 1G --set 'NCCL_PROTO=LL NCCL_NET_GDR_LEVEL=LOC NCCL_MAX_NCHANNELS=2' --json |
+  >     jq -c '.variations[1].pair.settings' # the most by both, not the most beyond each alone
+  ["NCCL_PROTO","NCCL_MAX_NCHANNELS"]
 
 A variable that NCCL does not read is wrong usage
 
@@ -280,6 +285,8 @@ What the model does not know has no figure, not +0.0; long times are not in mill
   $ grep -E '^variables' step
   variables 1                 2741.0 (1903.2 to 4234.5)           12119.1          ?  NVLink of GPU0
   variables 1: the model is silent on NCCL_IB_GID_INDEX: no figure has its effect
+  $ nccltune whatif --machine dgx-h100 --nodes 4 --workload train.sh --set CUDA_DEVICE_MAX_CONNECTIONS=1 2>/dev/null | grep -E '^variables 1 ' # no variable of NCCL's
+  variables 1                 2741.0 (1903.2 to 4234.5)           12119.1       +0.0  NVLink of GPU0
   $ grep sockets step
     1. sockets for all or some of the ranks: 94.2 s (63.6 to 149.8), 34.4 times
 
