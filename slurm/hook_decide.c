@@ -57,13 +57,11 @@ static int choose(const char *schedule, const struct hook_conf *c, struct hook_j
     return 0;
 }
 
-/* HOOK_UNKNOWN with a sentence, or what is the same on all nodes. */
-static enum hook_state decide(const struct hook_conf *c, const char *run, int store, const char *schedule,
-                              struct hook_job *job, struct hook_answer *a, struct hook_map **m, struct err *e)
+/* Load the profile a->hash for this node. HOOK_UNKNOWN with a sentence, or what is the same on all nodes. */
+static enum hook_state load_chosen(const struct hook_conf *c, const char *run, int store, struct hook_job *job,
+                                   struct hook_answer *a, struct hook_map **m, struct err *e)
 {
     struct hook_conf copy;
-    if (choose(schedule, c, job, a->hash, e))
-        return HOOK_UNKNOWN;
     a->nodes = hook_job_nodes(job, e);
     if (a->nodes < 0)
         return HOOK_UNKNOWN;
@@ -95,8 +93,9 @@ void hook_decide(const struct hook_conf *c, const char *run, struct hook_job *jo
     a->policy = c->policy;
     if (!hook_check(c->plugin, c->owner, NULL))
         snprintf(a->plugin, sizeof a->plugin, "%s", c->plugin);
-    a->state = hook_schedule_read(c, &store, &schedule, &why) ? HOOK_UNKNOWN
-                                                              : decide(c, run, store, schedule.text, job, a, m, &why);
+    a->state = HOOK_UNKNOWN;
+    if (!hook_schedule_read(c, &store, &schedule, &why) && !choose(schedule.text, c, job, a->hash, &why))
+        a->state = load_chosen(c, run, store, job, a, m, &why);
     free(schedule.text);
     if (store >= 0)
         close(store);
