@@ -413,35 +413,21 @@ int diag_read_stack(struct diagnosis *d, const char *line)
     return strstr(line, ".py") != NULL;
 }
 
-/* Who is not in the collective that others wait in; without one, the smallest group. */
-static const struct diag_stack_group *find_odd(const struct diag_stacks *s, const struct diag_stack_group *most)
-{
-    const struct diag_stack_group *odd = NULL;
-    for (int i = 0; i < s->ngroups; i++) {
-        const struct diag_stack_group *g = &s->groups[i];
-        if (g != most && (!odd || g->count < odd->count))
-            odd = g;
-    }
-    return odd;
-}
-
-static const struct diag_stack_group *find_most(const struct diag_stacks *s)
-{
-    const struct diag_stack_group *most = NULL;
-    for (int i = 0; i < s->ngroups; i++) {
-        const struct diag_stack_group *g = &s->groups[i];
-        if (!strcmp(g->at, COLLECTIVE))
-            return g;
-        most = !most || g->count > most->count ? g : most;
-    }
-    return most;
-}
-
+/* Who is not in the collective that others wait in, or where most are; the smallest group. */
 static int find_by_stack(const struct judge *j, struct diag_finding *f)
 {
     const struct diag_stacks *s = &j->d->stacks;
-    const struct diag_stack_group *most = find_most(s), *odd = most ? find_odd(s, most) : NULL;
+    const struct diag_stack_group *most = NULL, *odd = NULL;
     char who[64] = "";
+    for (int i = 0; i < s->ngroups; i++) {
+        const struct diag_stack_group *g = &s->groups[i];
+        const int waits = !strcmp(g->at, COLLECTIVE), others_wait = most && !strcmp(most->at, COLLECTIVE);
+        if (!most || waits > others_wait || (!others_wait && g->count > most->count))
+            most = g;
+    }
+    for (int i = 0; i < s->ngroups; i++)
+        if (&s->groups[i] != most && (!odd || s->groups[i].count < odd->count))
+            odd = &s->groups[i];
     if (!most)
         return 0;
     if (!odd)

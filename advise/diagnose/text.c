@@ -60,11 +60,11 @@ static void print_sides(FILE *out, const struct diag_source *s)
         side[s->phases[i].side] += s->phases[i].share;
         guessed += s->phases[i].guessed ? s->phases[i].share : 0;
     }
-    if (side[DIAG_ROLLOUT] > 0 && side[DIAG_TRAIN] > 0)
-        fprintf(out, "  rollout and its weight sync %.0f %%, training %.0f %%%s", 100 * side[DIAG_ROLLOUT],
-                100 * side[DIAG_TRAIN], guessed > 0 ? "" : "\n");
-    if (side[DIAG_ROLLOUT] > 0 && side[DIAG_TRAIN] > 0 && guessed > 0)
-        fprintf(out, ", unknown timers %.0f %%\n", 100 * guessed);
+    if (side[DIAG_ROLLOUT] <= 0 || side[DIAG_TRAIN] <= 0)
+        return;
+    fprintf(out, "  rollout and its weight sync %.0f %%, training %.0f %%", 100 * side[DIAG_ROLLOUT],
+            100 * side[DIAG_TRAIN]);
+    fprintf(out, guessed > 0 ? ", unknown timers %.0f %%\n" : "\n", 100 * guessed);
 }
 
 static void print_source(FILE *out, const struct diag_source *s, int primary)

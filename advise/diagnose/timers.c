@@ -100,11 +100,9 @@ static int is_model_act(const char *word)
 
 static int holds_one_of(const char *word, const char *parts)
 {
-    char part[DIAG_NAME];
     for (size_t n; *parts; parts += n + (parts[n] == '|')) {
         n = strcspn(parts, "|");
-        snprintf(part, sizeof part, "%.*s", (int)n, parts);
-        if (strstr(word, part))
+        if (memmem(word, strlen(word), parts, n))
             return 1;
     }
     return 0;
