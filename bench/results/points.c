@@ -25,17 +25,11 @@ static int compare_knobs(const struct bench_knobs *a, const struct bench_knobs *
 
 int bench_results_compare(const struct bench_result *a, const struct bench_result *b)
 {
+    const int x[] = {a->nodes, a->ranks, a->buffers, a->others, a->coll};
+    const int y[] = {b->nodes, b->ranks, b->buffers, b->others, b->coll};
     int c = strcmp(a->engine, b->engine);
-    if (!c)
-        c = (a->nodes > b->nodes) - (a->nodes < b->nodes);
-    if (!c)
-        c = (a->ranks > b->ranks) - (a->ranks < b->ranks);
-    if (!c)
-        c = a->buffers - b->buffers;
-    if (!c)
-        c = (a->others > b->others) - (a->others < b->others);
-    if (!c)
-        c = (a->coll > b->coll) - (a->coll < b->coll);
+    for (size_t i = 0; i < sizeof x / sizeof *x && !c; i++)
+        c = (x[i] > y[i]) - (x[i] < y[i]);
     if (!c)
         c = (a->bytes > b->bytes) - (a->bytes < b->bytes);
     return c ? c : strcmp(a->library, b->library);
@@ -78,7 +72,6 @@ static int by_order(const void *pa, const void *pb)
 /* ---- grouping ---- */
 
 struct pooling {
-    double confidence;
     struct arena *work;
     double *pool, *scratch; /* room for all samples of a point */
 };
@@ -206,7 +199,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
             c.detail = r[i]->detail;
         if (r[i]->status > c.status)
             c.status = r[i]->status;
-        if (r[i]->ntimes && (r[i]->status == BENCH_OK || r[i]->status == BENCH_DROPPED)) {
+        if (r[i]->ntimes && r[i]->status <= BENCH_DROPPED) {
             memcpy(p->pool + samples, r[i]->times_us, (size_t)r[i]->ntimes * sizeof *p->pool);
             samples += r[i]->ntimes;
         }
@@ -219,7 +212,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
     c.promise = promise_of(r, n);
     /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
      * default: deaths do not rule it out. */
-    int well_later = last->ntimes && (last->status == BENCH_OK || last->status == BENCH_DROPPED);
+    int well_later = last->ntimes && last->status <= BENCH_DROPPED;
     if (deaths && samples && (is_untouched(r[0]) || (deaths == 1 && well_later)))
         c.status = alive;
     return c;
@@ -306,10 +299,10 @@ static double find_alike(const struct bench_points *points, struct arena *work)
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a)
 {
     struct bench_points *points = ARENA_NEW(a, struct bench_points);
-    struct pooling how = {.confidence = r->confidence > 0 ? r->confidence : BENCH_CONFIDENCE, .work = arena_new()};
-    struct arena *work = how.work;
+    struct arena *work = arena_new();
+    struct pooling how = {.work = work};
     size_t samples = 0, most = 0, npoints = 0;
-    points->confidence = how.confidence;
+    points->confidence = r->confidence > 0 ? r->confidence : BENCH_CONFIDENCE;
     const struct bench_result **order = arena_alloc(a, (size_t)r->count * sizeof(struct bench_result *));
     for (int i = 0; i < r->count; i++)
         order[i] = &r->items[i];

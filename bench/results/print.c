@@ -77,12 +77,10 @@ static void print_point(struct table *t, const struct bench_point *p)
     print_time(p, p->untouched, out);
     fputs("  ", out);
     print_time(p, shown, out);
-    if (shown >= 0 && shown == p->untouched)
-        fprintf(out, "  %6s  %-15s ", "1.00x", "");
-    else if (shown >= 0 && p->untouched >= 0)
+    if (shown >= 0 && p->untouched >= 0 && shown != p->untouched)
         print_gain(t, &p->candidates[shown].gain);
     else
-        fprintf(out, "  %6s  %-15s ", "-", "");
+        fprintf(out, "  %6s  %-15s ", shown >= 0 && shown == p->untouched ? "1.00x" : "-", "");
     if (shown >= 0)
         print_choice(&p->candidates[shown], out);
     else

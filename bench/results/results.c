@@ -1,12 +1,19 @@
-/* Reading a journal: every line that makes sense. */
+/* A journal: reading every line that makes sense, and appending whole lines only. */
 #include "bench/results/results.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "bench/results/known.h"
 #include "core/file.h"
-#include "core/hash.h"
 #include "core/json.h"
+#include "core/trust.h"
 
 /* Warnings about single lines before the rest is only counted. */
 #define LINE_WARNINGS 20
@@ -16,6 +23,9 @@
 
 /* That a candidate of a point takes in points.c and in decisions, or less. */
 #define CANDIDATE_BYTES 900
+
+/* That a text that many results have takes beside itself, or less. */
+#define SHARED_BYTES 96
 
 /* The first line: the format, and what holds for all of the journal. */
 static int read_header(struct bench_results *r, const char *text, size_t bytes, const char *path, struct err *e)
@@ -40,86 +50,15 @@ static int read_header(struct bench_results *r, const char *text, size_t bytes, 
 
 /* ---- what many lines have in common is kept once ---- */
 
-struct bench_shared {
-    struct shared {
-        uint64_t hash;
-        const void *data; /* NULL: free */
-        size_t bytes;
-    } * list;
-    size_t n, room; /* room: a power of two, more than twice what is there */
+struct shared {
+    const void *data;
+    size_t bytes;
 };
 
-static struct shared *find_shared(const struct bench_shared *s, uint64_t hash, const void *data, size_t bytes)
+static int by_content(const void *px, const void *py)
 {
-    size_t at = (hash ^ hash >> 32) & (s->room - 1);
-    while (s->list[at].data &&
-           (s->list[at].hash != hash || s->list[at].bytes != bytes || memcmp(s->list[at].data, data, bytes) != 0))
-        at = (at + 1) & (s->room - 1);
-    return &s->list[at];
-}
-
-static void make_room(struct bench_shared *s, struct arena *a)
-{
-    const struct bench_shared old = *s;
-    s->room = old.room ? 2 * old.room : 128;
-    s->list = arena_alloc(a, s->room * sizeof *s->list);
-    for (size_t i = 0; i < old.room; i++)
-        if (old.list[i].data)
-            *find_shared(s, old.list[i].hash, old.list[i].data, old.list[i].bytes) = old.list[i];
-}
-
-/* A copy that is the same for the same bytes. */
-static const void *share(struct bench_results *r, const void *data, size_t bytes)
-{
-    uint64_t hash = HASH_START;
-    if (!data || !bytes)
-        return NULL;
-    for (size_t i = 0; i < bytes; i++)
-        hash = hash_add(hash, ((const unsigned char *)data)[i]);
-    if (!r->shared)
-        r->shared = ARENA_NEW(r->arena, struct bench_shared);
-    if (r->shared->room <= 2 * r->shared->n)
-        make_room(r->shared, r->arena);
-    struct shared *s = find_shared(r->shared, hash, data, bytes);
-    if (!s->data) {
-        void *copy = arena_alloc(r->arena, bytes);
-        memcpy(copy, data, bytes);
-        *s = (struct shared){hash, copy, bytes};
-        r->shared->n++;
-        r->stored += bytes + 4 * sizeof *s;
-    }
-    return s->data;
-}
-
-static const char *share_text(struct bench_results *r, const char *text)
-{
-    return share(r, text, text ? strlen(text) + 1 : 0);
-}
-
-/* `settings` was read into memory of this call. */
-static void share_knobs(struct bench_results *r, struct bench_knobs *k)
-{
-    struct bench_setting *settings = (struct bench_setting *)k->settings;
-    for (int i = 0; i < k->nsettings; i++)
-        settings[i] = (struct bench_setting){share_text(r, settings[i].name), share_text(r, settings[i].value)};
-    k->label = share_text(r, k->label);
-    k->settings = share(r, settings, (size_t)k->nsettings * sizeof *settings);
-}
-
-/* Counts what a candidate takes when it is compared and decided on, the first time that it is seen. */
-static void count_candidate(struct bench_results *r, const struct bench_result *item)
-{
-    const uint64_t words[] = {item->bytes,           (uint64_t)item->coll,   (uint64_t)item->nodes,
-                              (uint64_t)item->ranks, (uint64_t)item->others, (uint64_t)item->buffers};
-    uint64_t hash = hash_add(hash_text(item->launch.label), hash_text(item->call.label));
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        hash = hash_add(hash, words[i]);
-    struct shared *s = find_shared(r->shared, hash, "", 0);
-    if (!s->data) {
-        *s = (struct shared){hash, "", 0};
-        r->shared->n++;
-        r->stored += CANDIDATE_BYTES;
-    }
+    const struct shared *x = px, *y = py;
+    return x->bytes != y->bytes ? (x->bytes > y->bytes) - (x->bytes < y->bytes) : memcmp(x->data, y->data, x->bytes);
 }
 
 static const void *keep(struct bench_results *r, const void *data, size_t bytes)
@@ -129,6 +68,46 @@ static const void *keep(struct bench_results *r, const void *data, size_t bytes)
         memcpy(copy, data, bytes);
     r->stored += copy ? bytes : 0;
     return copy;
+}
+
+/* A copy that is the same for the same bytes; the first time that they are seen they cost `more` than their number. */
+static const void *share(struct bench_results *r, const void *data, size_t bytes, size_t more)
+{
+    const struct shared key = {data, bytes}, *const *known = tfind(&key, &r->shared, by_content);
+    if (known || !data || !bytes)
+        return known ? (*known)->data : NULL;
+    struct shared *own = malloc(sizeof *own);
+    if (!own)
+        abort();
+    *own = (struct shared){keep(r, data, bytes), bytes};
+    r->stored += more;
+    if (!tsearch(own, &r->shared, by_content))
+        abort();
+    return own->data;
+}
+
+static const char *share_text(struct bench_results *r, const char *text)
+{
+    return share(r, text, text ? strlen(text) + 1 : 0, SHARED_BYTES);
+}
+
+/* `settings` was read into memory of this call. */
+static void share_knobs(struct bench_results *r, struct bench_knobs *k)
+{
+    struct bench_setting *settings = (struct bench_setting *)k->settings;
+    for (int i = 0; i < k->nsettings; i++)
+        settings[i] = (struct bench_setting){share_text(r, settings[i].name), share_text(r, settings[i].value)};
+    k->label = share_text(r, k->label);
+    k->settings = share(r, settings, (size_t)k->nsettings * sizeof *settings, SHARED_BYTES);
+}
+
+/* Counts what a candidate takes when it is compared and decided on, the first time that it is seen. */
+static void count_candidate(struct bench_results *r, const struct bench_result *item)
+{
+    const uint64_t words[] = {(uintptr_t)item->launch.label, (uintptr_t)item->call.label, item->bytes,
+                              (uint64_t)item->coll,          (uint64_t)item->nodes,       (uint64_t)item->ranks,
+                              (uint64_t)item->others,        (uint64_t)item->buffers};
+    share(r, words, sizeof words, CANDIDATE_BYTES);
 }
 
 /* ---- lines ---- */
@@ -248,6 +227,189 @@ void bench_results_free(struct bench_results *r)
         return;
     if (r->room)
         free(r->items);
+    tdestroy(r->shared, free);
     arena_free(r->points_arena);
     arena_free(r->arena);
+}
+
+/* ---- writing ---- */
+
+/* What `lines` holds: one write and a sync, or the file as it was before. */
+static int put_lines(struct bench_journal *j, struct file_out *lines, struct err *e)
+{
+    struct stat before, there;
+    int known = !fstat(j->fd, &before) && S_ISREG(before.st_mode), rc = 0;
+    ssize_t written;
+    file_out_flush(lines);
+    if (known && (stat(j->path, &there) || there.st_ino != before.st_ino || there.st_dev != before.st_dev)) {
+        rc = err_set(e, ERR_FAILED, "%s: was removed or replaced while it was being written", j->path);
+        goto out;
+    }
+    do
+        written = write(j->fd, lines->data, lines->bytes);
+    while (written < 0 && errno == EINTR);
+    if (written >= 0 && (size_t)written < lines->bytes)
+        errno = ENOSPC;
+    if (written < 0 || (size_t)written < lines->bytes || (known && fdatasync(j->fd)))
+        rc = err_errno(e, "%s: cannot be written", j->path);
+    if (rc && known && ftruncate(j->fd, before.st_size))
+        rc = err_errno(e, "%s: holds a broken last line that cannot be removed", j->path);
+out:
+    file_out_abandon(lines);
+    return rc;
+}
+
+static int put_header(struct bench_journal *j, struct err *e)
+{
+    const struct bench_results *r = j->results;
+    struct file_out line;
+    file_out_begin(&line);
+    cJSON *doc = cJSON_CreateObject();
+    cJSON_AddStringToObject(doc, "format", BENCH_FORMAT);
+    if (*r->topology)
+        cJSON_AddStringToObject(doc, "topology", r->topology);
+    cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
+    if (r->budget_s > 0)
+        cJSON_AddNumberToObject(doc, "budget_s", r->budget_s);
+    if (r->asked.count)
+        cJSON_AddItemToObject(doc, "asked", cJSON_CreateStringArray(r->asked.items, r->asked.count));
+    json_print_line(doc, line.stream);
+    cJSON_Delete(doc);
+    return put_lines(j, &line, e);
+}
+
+/* A journal of nothing but its header. */
+static int begin_journal(struct bench_journal *j, const char *topology_hash, double budget_s, struct err *e)
+{
+    struct arena *a = arena_new();
+    j->results = ARENA_NEW(a, struct bench_results);
+    *j->results = (struct bench_results){.arena = a, .budget_s = budget_s, .lines = 1};
+    snprintf(j->results->topology, SHA256_HEX, "%s", topology_hash ? topology_hash : "");
+    return put_header(j, e);
+}
+
+int bench_journal_ask(struct bench_journal *j, const struct option_list *asked, struct err *e)
+{
+    struct stat st;
+    if (j->results->lines > 1 || !asked->count || fstat(j->fd, &st) || !S_ISREG(st.st_mode))
+        return 0;
+    j->results->asked = *asked;
+    return ftruncate(j->fd, 0) ? err_errno(e, "%s: cannot be written", j->path) : put_header(j, e);
+}
+
+/* Checks what is there, leaves it ending in a whole line, and reads it. */
+static int resume_journal(struct bench_journal *j, const char *topology_hash, double budget_s, struct log *log,
+                          struct err *e)
+{
+    static const char beginning[] = "{\"format\":";
+    struct arena *a = arena_new();
+    char *text;
+    size_t bytes, whole;
+    int rc = file_read_text(j->path, BENCH_LIMIT, a, &text, &bytes, e);
+    for (whole = rc ? 0 : bytes; whole && text[whole - 1] != '\n';)
+        whole--;
+    if (!rc && (whole || strncmp(text, beginning, sizeof beginning - 1) != 0)) { /* else cut off in its first line */
+        j->results = bench_results_parse(j->path, text, whole ? whole : bytes, log, e);
+        rc = j->results ? 0 : ERR_FAILED;
+    }
+    const char *found = j->results ? j->results->topology : "";
+    if (!rc && topology_hash && *topology_hash && *found && strcmp(found, topology_hash) != 0)
+        rc = err_at(e, j->path, 1, 0, "was measured on another topology (%.12s, this one is %.12s)", found,
+                    topology_hash);
+    if (!rc && ftruncate(j->fd, (off_t)whole))
+        rc = err_errno(e, "%s: a broken last line cannot be removed", j->path);
+    if (!rc && !whole) {
+        bench_results_free(j->results);
+        rc = begin_journal(j, topology_hash, budget_s, e);
+    }
+    if (!rc)
+        known_add(j->results);
+    arena_free(a);
+    return rc;
+}
+
+double bench_left_s(const struct bench_results *r)
+{
+    return r->count ? r->items[r->count - 1].left_s : r->budget_s;
+}
+
+double bench_journal_left_s(const char *path)
+{
+    struct err e;
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    double left_s = r ? bench_left_s(r) : 0;
+    bench_results_free(r);
+    return left_s;
+}
+
+int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, double budget_s,
+                       int resume, struct log *log, struct err *e)
+{
+    *j = (struct bench_journal){.path = path, .fd = trust_append(path, 0666, e)};
+    if (j->fd < 0)
+        return ERR_FAILED;
+    struct stat st;
+    int rc;
+    if (fstat(j->fd, &st))
+        rc = err_errno(e, "%s: cannot be examined", path);
+    else if (S_ISFIFO(st.st_mode)) /* reading it back would wait for ever */
+        rc = err_set(e, ERR_FAILED, "%s: is a pipe: expected a file, which is read again", path);
+    else if (S_ISREG(st.st_mode) && flock(j->fd, LOCK_EX | LOCK_NB))
+        rc = err_set(e, ERR_FAILED, "%s: another run is writing to this journal", path);
+    else if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        rc = begin_journal(j, topology_hash, budget_s, e);
+    else if (resume)
+        rc = resume_journal(j, topology_hash, budget_s, log, e);
+    else
+        rc = err_set(e, ERR_FAILED, "%s: exists already; --resume goes on with it, or choose another name", path);
+    if (rc)
+        bench_journal_close(j);
+    return rc;
+}
+
+/* A line that no reader would take joins nothing. */
+int bench_journal_append(struct bench_journal *j, const struct bench_result *r, int n, struct err *e)
+{
+    int before = j->results->count;
+    struct err unread;
+    struct file_out lines;
+    file_out_begin(&lines);
+    for (int i = 0; i < n; i++) {
+        cJSON *doc = bench_result_json(&r[i]);
+        json_print_line(doc, lines.stream);
+        bench_results_add(j->results, doc, j->path, j->results->lines + 1 + i, &unread);
+        cJSON_Delete(doc);
+    }
+    int rc = put_lines(j, &lines, e);
+    if (rc)
+        j->results->count = before;
+    else
+        j->results->lines += n;
+    known_add(j->results);
+    return rc;
+}
+
+int bench_journal_append_noise(struct bench_journal *j, const struct findings *noise, struct err *e)
+{
+    struct file_out line;
+    if (!noise->n)
+        return 0;
+    file_out_begin(&line);
+    cJSON *doc = cJSON_CreateObject();
+    findings_add_json(doc, "noise", noise->list, noise->n);
+    json_print_line(doc, line.stream);
+    int rc = put_lines(j, &line, e);
+    if (!rc)
+        bench_results_add(j->results, doc, j->path, ++j->results->lines, NULL);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+void bench_journal_close(struct bench_journal *j)
+{
+    if (j->fd >= 0)
+        close(j->fd);
+    j->fd = -1;
+    bench_results_free(j->results);
+    j->results = NULL;
 }

@@ -48,7 +48,7 @@ struct bench_results {
     struct bench_result *items;
     int count, room;             /* items there are, and have room; room 0: the items are not this list's own */
     size_t stored;               /* bytes of the items, and of what they alone point to */
-    struct bench_shared *shared; /* texts and settings that many of them have */
+    void *shared;                /* a tree of texts and settings that many of them have */
     struct known_index *index;   /* of the items (bench/results/known.h); NULL: every question walks over all */
     struct bench_points *points; /* the first npooled of them by point, in an arena of their own */
     struct arena *points_arena;
