@@ -159,10 +159,9 @@ static const char *difference_text(double share, struct arena *a)
     return arena_printf(a, "%.1f %%", 100 * share);
 }
 
-void noise_of_repeats(const struct bench_results *r, struct findings *found)
+void noise_of_repeats(const struct bench_points *points, struct findings *found)
 {
-    struct arena *a = arena_new();
-    const struct bench_points *points = bench_points_of(r, a);
+    struct arena *a = found->arena;
     const struct bench_point *worst = NULL;
     double *spreads = arena_alloc(a, ((size_t)points->count + 1) * sizeof *spreads), most = -1;
     int n = 0, suspicious = 0;
@@ -192,16 +191,14 @@ void noise_of_repeats(const struct bench_results *r, struct findings *found)
     if (n) {
         double median = stats_median(spreads, n);
         int noisy = suspicious || median > BENCH_MARGIN;
-        struct finding *f =
-            finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
-                        "the baseline's times differ by %s from one start to the next (median of "
-                        "%d point%s), at worst by %s: %s of %s",
-                        difference_text(median, found->arena), n, n == 1 ? "" : "s",
-                        difference_text(most, found->arena), coll_name(worst->coll), unit_bytes(size, worst->bytes));
+        struct finding *f = finding_add(found, noisy ? FINDING_WARNING : FINDING_OK, "default-repeats", NULL,
+                                        "the baseline's times differ by %s from one start to the next (median of "
+                                        "%d point%s), at worst by %s: %s of %s",
+                                        difference_text(median, a), n, n == 1 ? "" : "s", difference_text(most, a),
+                                        coll_name(worst->coll), unit_bytes(size, worst->bytes));
         if (noisy)
             f->advice = "launches that differ by less are noise; calls are compared within starts";
     }
-    arena_free(a);
 }
 
 /* Starts that are less alike than this count as nearly as many. */
@@ -220,10 +217,8 @@ const char *noise_sentence(const struct bench_noise *x, int starts, double margi
                         difference_text(x->spread, a), difference_text(smallest - 1, a), starts, more);
 }
 
-void noise_of_starts(const struct bench_results *r, struct findings *found)
+void noise_of_starts(const struct bench_points *points, struct findings *found)
 {
-    struct arena *a = arena_new();
-    const struct bench_points *points = bench_points_of(r, a);
     int modes = 0, proven = 0, most = 0;
     double worth = 0;
     char size[UNIT_TEXT];
@@ -266,5 +261,4 @@ void noise_of_starts(const struct bench_results *r, struct findings *found)
                                         unit_bytes(size, where->bytes));
         f->advice = "placement of processes, clocks or rings may differ from start to start: fix those first";
     }
-    arena_free(a);
 }

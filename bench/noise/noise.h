@@ -22,11 +22,11 @@ void noise_print(const struct findings *noise, FILE *out);
 
 /* Add one finding about all points: how far the default differs from itself from one start to the next, in the median
  * and at worst. A smaller difference is no gain. Nothing where no point was measured in several starts. */
-void noise_of_repeats(const struct bench_results *r, struct findings *found);
+void noise_of_repeats(const struct bench_points *points, struct findings *found);
 
 /* Add what the starts that prove calls show about this machine: a disturbance that outlasts a start, and calls that
  * keep one of several speeds for a whole start. Nothing where they show neither. */
-void noise_of_starts(const struct bench_results *r, struct findings *found);
+void noise_of_starts(const struct bench_points *points, struct findings *found);
 
 /* Say how much this machine differs from itself in gains of calls, what so many starts can decide then, and how many a
  * gain takes that is worth them. */

@@ -41,7 +41,7 @@ const struct bench_candidate *candidates_promising(const struct bench_study *s, 
 /* The point of `at`; NULL: nothing was measured there. */
 const struct bench_point *candidates_point(const struct bench_points *p, const struct known_place *at);
 
-/* ---- whether choices depend on the type and the place of the data, which a tuner is not told: variants.c ---- */
+/* ---- whether choices depend on the type and the place of the data, which a tuner is not told ---- */
 
 /* The part of the time that this may take. */
 #define VARIANTS_PART 0.05

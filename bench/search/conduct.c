@@ -101,12 +101,11 @@ static struct bench_interval gain_over(const struct bench_study *s, const struct
 static int run_round(struct bench_study *s, const struct screening *f, int round, int full, struct err *e)
 {
     int rc = 0, back = (int)((hash_add(HASH_START, (uint64_t)round / 2) >> 13 ^ (uint64_t)round) & 1);
-    for (int i = 0; i < f->count && !rc && !bench_stopped(s); i++) {
+    for (int i = 0; i < f->count && !rc; i++) {
         int k = back ? f->count - 1 - i : i;
         struct search_session v = {.launch = f->items[k].launch,
                                    .round = round,
                                    .what = full ? SEARCH_EXPLORE : SEARCH_VISIT,
-                                   .least_s = s->time.want_visit_s,
                                    .part = full ? 1.0 / (f->count * ROUNDS) : VISIT_PART};
         rc = run_session(s, &v, e);
     }
@@ -191,7 +190,7 @@ static int compare(struct bench_study *s, struct screening *f, double until_s, d
                    struct err *e)
 {
     int first = *round, rc = 0;
-    for (int open = f->count > 1; open && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
+    for (int open = f->count > 1; open && !rc && *round - first < BUDGET_MOST_PAIRS &&
                                   (*round - first < BENCH_FEWEST || count_rounds(s, f->count, until_s) > 0);) {
         rc = run_round(s, f, (*round)++, 0, e);
         open = drop(s, f, rivals);
@@ -206,8 +205,7 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
     double until_s = s->time.deadline_s - fmin(s->time.calls_s, CALLS_PART * left_s(s));
     int rc = 0, round = BENCH_PAIRS_ROUND;
     *winner = f->items[0].launch;
-    for (int next = 1, taken; next < f->count && *winner == f->items[0].launch && !rc && !bench_stopped(s);
-         next += taken) {
+    for (int next = 1, taken; next < f->count && *winner == f->items[0].launch && !rc; next += taken) {
         struct screening_launch items[1 + BUDGET_FINALISTS] = {f->items[0]};
         struct screening few = {items, 1};
         while (few.count <= BUDGET_FINALISTS && next + few.count <= f->count) {
@@ -330,7 +328,7 @@ static int try_without(struct bench_study *s, struct leaving *l, const struct be
     int rc = compare(s, &f, l->until_s, drop_needed, 1, &l->round, e);
     f.items[1] = f.items[0];
     const struct bench_knobs *less = winner_of(s, &(struct screening){f.items + 1, f.count - 1}, l->rivals);
-    *found = !rc && !bench_stopped(s) && less != f.items[0].launch;
+    *found = !rc && less != f.items[0].launch;
     if (*found)
         log_info(s->log, "launch %s is as fast as %s", less->label, l->launch->label);
     l->launch = *found ? less : l->launch;
@@ -344,15 +342,14 @@ static int try_core(struct bench_study *s, struct leaving *l, struct err *e)
     const struct bench_knobs *core = l->launch;
     const char **names;
     int rc = 0, found, n = list_names(l->launch, s->arena, &names);
-    for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
+    for (int i = 0; i < n && !rc; i++) {
         double worth = INFINITY;
         if (count_rounds(s, 3, l->until_s) >= BENCH_FEWEST)
             rc = screening_worth(s, l->launch, leave_out(s, l->launch, names[i]), &worth, e);
         if (worth < 1 + s->options->margin / 2)
             core = leave_out(s, core, names[i]);
     }
-    if (rc || bench_stopped(s) || core == l->launch || !core->nsettings ||
-        count_rounds(s, 3, l->until_s) < BENCH_FEWEST)
+    if (rc || core == l->launch || !core->nsettings || count_rounds(s, 3, l->until_s) < BENCH_FEWEST)
         return rc;
     return try_without(s, l, &core, 1, &found, e);
 }
@@ -374,7 +371,7 @@ static int leave_out_idle(struct bench_study *s, const struct bench_knobs **winn
              unit_seconds(text, own_s));
     s->time.deadline_s += own_s;
     int rc = try_core(s, &l, e);
-    while (!rc && found && (n = list_names(l.launch, s->arena, &names)) > 1 && !bench_stopped(s)) {
+    while (!rc && found && (n = list_names(l.launch, s->arena, &names)) > 1) {
         const struct bench_knobs **fewer = arena_alloc(s->arena, (size_t)n * sizeof(struct bench_knobs *));
         found = 0;
         if (count_rounds(s, n + 2, l.until_s) < BENCH_FEWEST) {
@@ -425,7 +422,7 @@ static int prove_calls(struct bench_study *s, const struct bench_knobs *launch, 
 {
     double began_s = progress_now_s(), least_s = proof_s(s) / BENCH_FEWEST - s->time.start_s;
     int rc = 0, most = PROVING;
-    for (int k = 0; k < most && !rc && !bench_stopped(s) && left_s(s) > s->time.start_s; k++) {
+    for (int k = 0; k < most && !rc && left_s(s) > s->time.start_s; k++) {
         int starts = k < BENCH_FEWEST ? BENCH_FEWEST - k : 2; /* share what is left behind them */
         double share_s = fmax(least_s, left_s(s) / starts - s->time.start_s);
         struct search_session v = {.launch = launch,
@@ -447,7 +444,7 @@ static int examine_calls(struct bench_study *s, const struct bench_knobs *launch
     double left = left_s(s), kept = left > 0 ? fmin(PROOF_PART, proof_s(s) / left) : 0;
     struct search_session v = {.launch = launch, .round = round, .what = SEARCH_EXPLORE, .part = 1 - kept};
     int rc = round == BENCH_FIRST_ROUND || left >= proof_s(s) + session_s(s) ? run_session(s, &v, e) : 0;
-    return rc || bench_stopped(s) ? rc : prove_calls(s, launch, e);
+    return rc ? rc : prove_calls(s, launch, e);
 }
 
 /* ---- all of it ---- */
@@ -488,23 +485,21 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
     int rc = screening_default(s, f, e);
     /* Whether all launches can be tried, one be proven, and something is left for calls. */
     int ample = left_s(s) > AMPLE * (f->count + BUDGET_SPARE) * session_s(s);
-    if (!rc && ample && !bench_stopped(s)) /* other launches learn from the calls of this one */
+    if (!rc && ample) /* other launches learn from the calls of this one */
         rc = run_session(s, &first, e);
     const struct budget_task task = bench_task(s);
     s->time.calls_s =
         fmax(progress_now_s() - s->time.started_s, s->time.start_s + BUDGET_POINT_SAMPLES / 2.0 * task.samples_s) +
         proof_s(s) / 2; /* what has won has proven some already */
     s->time.want_visit_s = budget_visit_s(&task, left_s(s), s->time.start_s);
-    if (rc || bench_stopped(s))
-        return rc;
-    if (left_s(s) > BUDGET_SPARE * session_s(s)) {
+    if (!rc && left_s(s) > BUDGET_SPARE * session_s(s)) {
         rc = screening_run(s, f, e);
-        if (!rc && !bench_stopped(s) && (ample || (f->count > 1 && 1 / f->items[1].score > PROMISING)))
+        if (!rc && (ample || (f->count > 1 && 1 / f->items[1].score > PROMISING)))
             rc = compare_launches(s, f, &winner, e);
-        if (!rc && !bench_stopped(s))
+        if (!rc)
             rc = leave_out_idle(s, &winner, e);
     }
-    return rc || bench_stopped(s) ? rc : examine_calls(s, winner, BENCH_CALLS_ROUND, e);
+    return rc ? rc : examine_calls(s, winner, BENCH_CALLS_ROUND, e);
 }
 
 int bench_conduct(struct bench_study *s, struct err *e)
@@ -517,7 +512,7 @@ int bench_conduct(struct bench_study *s, struct err *e)
         rc = f.count > 1 ? search(s, &f, e) : examine_calls(s, f.items[0].launch, BENCH_FIRST_ROUND, e);
     /* More rounds while there is time for one, whatever the gains so far: looking at them would bias the intervals. */
     double round_s = 0;
-    for (int k = 0; k < PROVING && s->plan.keep_all && !rc && !bench_stopped(s); k++) {
+    for (int k = 0; k < PROVING && s->plan.keep_all && !rc; k++) {
         double began_s = progress_now_s();
         if (k >= ROUNDS && left_s(s) < round_s)
             break;
@@ -527,5 +522,6 @@ int bench_conduct(struct bench_study *s, struct err *e)
     s->summary->interrupted = bench_stopped(s);
     if (bench_is_over(s))
         s->summary->left_out = bench_task(s).left_out;
+    rc = rc == SEARCH_STOPPED ? 0 : rc;
     return rc || s->summary->interrupted ? rc : check_default(s, e);
 }

@@ -42,8 +42,7 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
     struct bench_doubt *doubt = ARENA_NEW(w->arena, struct bench_doubt);
     *us = g->us;
     *doubt = g->doubt;
-    w->lines = arena_grow(w->arena, w->lines, (size_t)w->nlines, sizeof *w->lines);
-    struct bench_result *line = &w->lines[w->nlines++];
+    struct bench_result *line = &ARENA_ADD(w->arena, w->lines, w->nlines);
     *line = (struct bench_result){.launch = *launch,
                                   .call = *call,
                                   .round = 1,

@@ -46,8 +46,7 @@ static int screen(struct bench_study *s, const struct bench_knobs *launch, int r
 {
     if (known_deaths(s->results, launch->label) > 1)
         return 0;
-    struct search_session v = {
-        .launch = launch, .round = round, .what = SEARCH_SCREEN, .part = SESSION_PART, .least_s = s->time.want_visit_s};
+    struct search_session v = {.launch = launch, .round = round, .what = SEARCH_SCREEN, .part = SESSION_PART};
     return search_session_run(s, &v, e);
 }
 
@@ -187,7 +186,7 @@ static int screen_beside(struct bench_study *s, struct screening *f, double unti
     const struct screening_launch *best = next_single(f, NULL);
     const struct bench_knobs *launch = best ? best->launch : NULL;
     int rc = 0, screened, n = s->plan.nbeside;
-    for (int i = 0; i < n && launch && !rc && has_time(s, until_s) && !bench_stopped(s); i++)
+    for (int i = 0; i < n && launch && !rc && has_time(s, until_s); i++)
         rc = screen_together(s, f, launch, &s->plan.beside[i], &screened, e);
     return rc;
 }
@@ -237,7 +236,7 @@ static int keep_missed(struct bench_study *s, struct screening *f, struct group 
 {
     double *scores = arena_alloc(s->arena, (size_t)(2 * g->n + 1) * sizeof *scores), *order = scores + g->n;
     int done = 0, rc = 0, kept = 0, known = f->count;
-    for (; done < g->n && !rc && has_time(s, until_s) && !bench_stopped(s); done++)
+    for (; done < g->n && !rc && has_time(s, until_s); done++)
         rc = screen_joined(s, f, join(s, g->list, g->n, done), &scores[done], e);
     memcpy(order, scores, (size_t)done * sizeof *order);
     order[done] = g->together;
@@ -274,10 +273,10 @@ static int screen_groups(struct bench_study *s, struct screening *f, double unti
                 g.together < TOGETHER * g.apart * exp(-g.spread * sqrt(g.n) / 2) ||
                 (g.spread >= QUIET && has_time_to_ask(s, &g, leave_pairs_s(s, until_s, MANY_PAIRS)));
     until_s = leave_pairs_s(s, until_s, GOOD_PAIRS);
-    while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, until_s) && !bench_stopped(s)) {
+    while (asked && !rc && g.n > 2 && g.n < before && has_time_to_ask(s, &g, until_s)) {
         before = g.n;
         rc = keep_missed(s, f, &g, fmax(alone, g.apart), until_s, e);
-        if (!rc && g.n > 1 && g.n < before && !bench_stopped(s))
+        if (!rc && g.n > 1 && g.n < before)
             rc = screen_joined(s, f, join(s, g.list, g.n, -1), &g.together, e);
     }
     return rc;
@@ -289,7 +288,7 @@ static int screen_doubtful(struct bench_study *s, struct screening *f, double un
 {
     int rc = 0;
     until_s = leave_pairs_s(s, until_s, MANY_PAIRS);
-    for (int i = s->plan.nlaunches - 1, twice = 1; i > 0 && !rc && has_time(s, until_s) && !bench_stopped(s); i--) {
+    for (int i = s->plan.nlaunches - 1, twice = 1; i > 0 && !rc && has_time(s, until_s); i--) {
         int alike = twice > 2 && spread_of(s, f) < QUIET;
         if (alike || !(f->items[i].score <= DOUBTFUL))
             continue;
@@ -302,17 +301,17 @@ static int screen_doubtful(struct bench_study *s, struct screening *f, double un
 static int screen_singles(struct bench_study *s, struct screening *f, double until_s, struct err *e)
 {
     int rc = 0, n = f->count;
-    for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
+    for (int i = 0; i < n && !rc; i++) {
         if (i && !has_time(s, until_s)) {
             log_info(s->log, "%d of %d launches were not tried for lack of time; --budget gives more", n - i, n);
             break;
         }
         rc = screen(s, f->items[i].launch, BENCH_SCREENING_ROUND, e);
     }
-    if (!rc && !bench_stopped(s))
+    if (!rc)
         rc = screen(s, f->items[0].launch, BENCH_AGAIN_ROUND, e);
     /* Those that have died once get a second try: it may have been somebody else's doing. */
-    for (int i = 1; i < n && !rc && !bench_stopped(s); i++)
+    for (int i = 1; i < n && !rc; i++)
         if (known_deaths(s->results, f->items[i].launch->label) == 1 && has_time(s, until_s))
             rc = screen(s, f->items[i].launch, BENCH_SCREENING_ROUND, e);
     return rc;
@@ -324,7 +323,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
         screen_singles, screen_doubtful, screen_beside, screen_pair, screen_groups};
     double now_s = progress_now_s(), until_s = now_s + BUDGET_SCREEN_PART * fmax(0, s->time.deadline_s - now_s);
     int rc = 0;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc && !bench_stopped(s); i++) {
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc; i++) {
         double together_s =
             s->time.deadline_s - s->time.calls_s - LEAST_PAIRS * 2 * (s->time.start_s + s->time.visit_s);
         rc = steps[i](s, f, i ? fmax(until_s, together_s) : until_s, e);
@@ -349,7 +348,7 @@ static void select_finalists(const struct bench_study *s, struct screening *f)
 int screening_run(struct bench_study *s, struct screening *f, struct err *e)
 {
     int rc = screen_all(s, f, e);
-    if (!rc && !bench_stopped(s))
+    if (!rc)
         select_finalists(s, f);
     return rc;
 }
@@ -363,7 +362,7 @@ int screening_worth(struct bench_study *s, const struct bench_knobs *launch, con
                     double *worth, struct err *e)
 {
     int rc = screen(s, launch, BENCH_SCREENING_ROUND, e);
-    if (!rc && !bench_stopped(s))
+    if (!rc)
         rc = screen(s, without, BENCH_SCREENING_ROUND, e);
     *worth = time_over(s, without, launch);
     return rc;

@@ -36,13 +36,6 @@
 /* A point gets this many times the time of an average one at most, and this part of it at least: none starves. */
 #define CLAIM_LIMIT 4.0
 
-struct point {
-    struct known_place at;
-    double calls; /* per step */
-    double us;    /* what its default is expected to take */
-    double claim; /* how much of the time it may claim, 1 on average */
-};
-
 struct session {
     struct arena *arena;
     struct bench_study *study;
@@ -59,8 +52,8 @@ struct pass {
     const struct bench_points *known; /* what was known before; for proving and comparing */
     int enough;                       /* samples of each candidate */
     double until_s;
-    struct point *points;
-    int npoints, done; /* points that it has; and has gone over */
+    struct study_point *points; /* in the session's launch */
+    int npoints, done;          /* points that it has; and has gone over */
 };
 
 /* ---- points ---- */
@@ -68,19 +61,19 @@ struct pass {
 static void add_point(struct session *v, struct pass *p, const struct study_point *x)
 {
     const struct bench_study *s = v->study;
-    struct known_place at = x->at;
+    struct study_point own = *x;
     struct contender found[CONTENDERS] = {0};
     int known = 0;
-    at.launch = v->want->launch->label;
+    own.at.launch = v->want->launch->label;
     if (p->what == SEARCH_PROVE) { /* nothing is left to prove, or this start has */
-        const struct bench_point *before = candidates_point(p->known, &at);
-        known = !before || !candidates_contend(s, before, at.launch, found) ||
-                known_of(s->results, &at, found[0].candidate->call.label, v->want->round).samples;
+        const struct bench_point *before = candidates_point(p->known, &own.at);
+        known = !before || !candidates_contend(s, before, own.at.launch, found) ||
+                known_of(s->results, &own.at, found[0].candidate->call.label, v->want->round).samples;
     } else if (p->what != SEARCH_COMPARE) {
-        known = known_of(s->results, &at, BENCH_DEFAULT, v->want->round).samples;
+        known = known_of(s->results, &own.at, BENCH_DEFAULT, v->want->round).samples;
     }
     if (!known)
-        ARENA_ADD(v->arena, p->points, p->npoints) = (struct point){.at = at, .calls = x->calls};
+        ARENA_ADD(v->arena, p->points, p->npoints) = own;
 }
 
 /* What a start does first meets another machine than what it does last: every start has an order of its own. */
@@ -90,7 +83,7 @@ static void shuffle_points(const struct session *v, struct pass *p)
     for (int i = p->npoints - 1; i > 0; i--) {
         drawn = hash_add(drawn, (uint64_t)i);
         int k = (int)((drawn ^ drawn >> 32) % (uint64_t)(i + 1));
-        struct point x = p->points[i];
+        struct study_point x = p->points[i];
         p->points[i] = p->points[k];
         p->points[k] = x;
     }
@@ -170,12 +163,12 @@ static double point_until(const struct session *v, struct pass *p, int i)
 {
     const struct bench_study *s = v->study;
     double now = progress_now_s(), sum = 0, claims = 0;
-    for (struct point *x = p->points + i; x < p->points + p->npoints; x++) {
+    for (struct study_point *x = p->points + i; x < p->points + p->npoints; x++) {
         x->us = p->what > SEARCH_VISIT ? expect_us(v, &x->at) : x->us;
         x->claim = s->workload ? x->calls * x->us : bench_sample_us(&s->engine->measures->sampling, x->us);
         sum += x->claim;
     }
-    for (struct point *x = p->points + i; x < p->points + p->npoints; x++) {
+    for (struct study_point *x = p->points + i; x < p->points + p->npoints; x++) {
         double part = x->claim * (p->npoints - i) / sum;
         claims += x->claim = fmin(fmax(part, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
     }
@@ -443,12 +436,11 @@ static int run_points(struct session *v, struct pass *p, struct err *e)
 /* The points again, with as many samples as makes it last as long as it takes to be sure of this session. */
 static int go_over_again(struct session *v, struct pass *p, double began_s, struct err *e)
 {
-    double pass_s = fmax(progress_now_s() - began_s, 1e-3), samples = p->enough * v->want->least_s / pass_s;
-    double until_s = began_s + v->want->least_s - pass_s / 2;
+    double least_s = v->study->time.want_visit_s, pass_s = fmax(progress_now_s() - began_s, 1e-3);
+    double samples = p->enough * least_s / pass_s, until_s = began_s + least_s - pass_s / 2;
     int rc = 0;
     p->enough = (int)fmin(fmax(samples / VISIT_PASSES, p->enough), ROUNDS_SAMPLES);
-    while (!rc && p->done == p->npoints && progress_now_s() < until_s && v->session && !v->deaths &&
-           !bench_stopped(v->study))
+    while (!rc && p->done == p->npoints && progress_now_s() < until_s && v->session && !v->deaths)
         rc = run_points(v, p, e);
     return rc;
 }
@@ -505,7 +497,8 @@ static int samples_of(const struct session *v, struct pass *p)
     }
     for (int i = 0; i < p->npoints; i++)
         pass_s += 1e-6 * (p->points[i].us = expect_us(v, &p->points[i].at));
-    return p->what == SEARCH_SCREEN ? SCREEN_ENOUGH : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
+    return p->what == SEARCH_SCREEN ? SCREEN_ENOUGH
+                                    : (int)fmin(fmax(v->study->time.want_visit_s / pass_s, 1), SCREEN_ENOUGH);
 }
 
 /* The points, and what comes behind. Where launches are told apart these again, with the calls that have something to
@@ -530,9 +523,9 @@ static int run_visit(struct session *v, struct pass *p, struct err *e)
                       &(struct pass){.what = SEARCH_PROVE,
                                      .known = p->known,
                                      .enough = CONTENDER_PAIRS,
-                                     .until_s = began_s + v->want->least_s},
+                                     .until_s = began_s + s->time.want_visit_s},
                       e);
-    if (!rc && v->session && !bench_stopped(s))
+    if (!rc && v->session)
         rc = go_over_again(v, p, began_s, e);
     if (v->want->launch == &s->plan.launches[0])
         s->time.visit_s = fmax(s->time.visit_s, progress_now_s() - began_s);
@@ -558,7 +551,8 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
         list_points(&v, &p);
     rc = run_visit(&v, &p, e);
 out:
-    close_session(&v, rc != 0 || bench_stopped(s));
+    rc = rc || !bench_stopped(s) ? rc : SEARCH_STOPPED;
+    close_session(&v, rc != 0);
     arena_free(v.arena);
     return rc;
 }

@@ -17,7 +17,7 @@ struct study_time {
     double start_s;               /* the longest start so far */
     double visit_s;               /* what a session takes behind its start that tells launches apart: the longest of
                                    * the default launch, for who is slower goes no further */
-    double want_visit_s;          /* what it is to take */
+    double want_visit_s;          /* what it is to take: what passes over the machine meanwhile is averaged out */
     double calls_s;               /* what exploring all calls takes, as the first session or longer where that was cut;
                                    * and proving them */
 };
@@ -29,6 +29,8 @@ struct study_point {
     struct known_place at;
     int size, shape; /* indices */
     double calls;    /* per step of the workload; without one 1 */
+    double us;       /* what its default is expected to take, and */
+    double claim;    /* how much of a session's time it may claim, 1 on average: while that goes over it */
 };
 
 /* Everything about one run. */
@@ -135,12 +137,13 @@ struct search_session {
     const struct bench_knobs *launch;
     int round;
     enum search_what what; /* not SEARCH_COMPARE */
-    double least_s; /* of the first two: it lasts so long, as what passes over the machine meanwhile is averaged out */
-    double part;    /* of the time that is left once it has started */
+    double part;           /* of the time that is left once it has started */
 };
 
-/* Runs it. What crashes or hangs is journalled, killed and replaced. Errors: the journal cannot be written; the
- * default launch does not start. */
+#define SEARCH_STOPPED (-1)
+
+/* Run it. What crashes or hangs is journalled, killed and replaced. Errors: the journal cannot be written; the default
+ * launch does not start. SEARCH_STOPPED, in place of 0, once *stop is set. */
 int search_session_run(struct bench_study *s, const struct search_session *v, struct err *e);
 
 /* ---- screening: which launches are worth examining, told at a few points with the library's own algorithm ---- */

@@ -93,8 +93,7 @@ struct bench_shape *workload_profile_shapes(const struct workload *w, unsigned c
             skip = bench_shape_same(&shapes[i], &shape);
         if (skip)
             continue;
-        shapes = arena_grow(a, shapes, (size_t)*count, sizeof *shapes);
-        shapes[(*count)++] = shape;
+        ARENA_ADD(a, shapes, *count) = shape;
     }
     return shapes;
 }

@@ -36,7 +36,7 @@ static const struct finding *said(struct bench_results *r)
 {
     struct findings *all = ARENA_NEW(r->arena, struct findings);
     all->arena = r->arena;
-    noise_of_repeats(r, all);
+    noise_of_repeats(bench_points_of(r, r->arena), all);
     assert_true(all->n < 2);
     return all->n ? &all->list[0] : NULL;
 }
@@ -94,7 +94,7 @@ TEST_CASE(says_how_far_and_where)
         line(a, 65536, BENCH_DEFAULT, 110), line(a, 262144, BENCH_DEFAULT, 500),
     };
     struct bench_results *r = results(a, lines, 8);
-    noise_of_repeats(r, &all);
+    noise_of_repeats(bench_points_of(r, r->arena), &all);
     assert_int_equal(all.n, 1);
     assert_int_equal(all.list[0].severity, FINDING_WARNING);
     assert_non_null(strstr(all.list[0].text, "by 1.0 % from one start to the next (median of 3 points), at worst by"));
@@ -102,12 +102,12 @@ TEST_CASE(says_how_far_and_where)
     assert_non_null(all.list[0].advice);
     r->count = 4; /* the quiet ones */
     all.n = 0;
-    noise_of_repeats(r, &all);
+    noise_of_repeats(bench_points_of(r, r->arena), &all);
     assert_int_equal(all.list[0].severity, FINDING_OK);
     assert_null(all.list[0].advice);
     r->count = 1;
     all.n = 0;
-    noise_of_repeats(r, &all);
+    noise_of_repeats(bench_points_of(r, r->arena), &all);
     assert_int_equal(all.n, 0);
     arena_free(a);
 }
@@ -151,14 +151,14 @@ TEST_CASE(says_it_in_one_sentence)
     struct bench_result lines[] = {line(a, 1024, BENCH_DEFAULT, 100), line(a, 1024, BENCH_DEFAULT, 102),
                                    line(a, 4096, BENCH_DEFAULT, 100), line(a, 4096, BENCH_DEFAULT, 102)};
     struct bench_results *r = results(a, lines, 4);
-    noise_of_repeats(r, &all);
+    noise_of_repeats(bench_points_of(r, r->arena), &all);
     assert_int_equal(all.list[0].severity, FINDING_OK);
     assert_string_equal(all.list[0].text, "the baseline's times differ by 2.0 % from one start to the next "
                                           "(median of 2 points), at worst by 2.0 %: allreduce of 1 KiB");
     double wide[] = {90, 95, 140, 145, 150};
     r->items[1].times_us = wide;
     r->count = 2;
-    noise_of_repeats(r, &all);
+    noise_of_repeats(bench_points_of(r, r->arena), &all);
     assert_int_equal(all.list[1].severity, FINDING_WARNING);
     assert_string_equal(all.list[1].text, "the baseline's times differ by 40.0 % from one start to the next "
                                           "(median of 1 point), at worst by 40.0 %: allreduce of 1 KiB");
@@ -192,7 +192,7 @@ static struct findings said_of_starts(struct arena *a, int lasts, int loses)
             x->ntimes = x->nbeside = 8;
         }
     }
-    noise_of_starts(results(a, lines, 80), &all);
+    noise_of_starts(bench_points_of(results(a, lines, 80), a), &all);
     return all;
 }
 

@@ -107,7 +107,7 @@ TEST_CASE(an_interruption_is_no_word_against_a_launch)
         fake_begin(&f, 0, launches, 1);
         fake_know(&f, 1, 4);
         struct search_session v = {.launch = &f.study.plan.launches[1], .round = 1, .what = SEARCH_EXPLORE, .part = 1};
-        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), stopped ? SEARCH_STOPPED : 0);
         assert_int_equal(fake_count(&f, "ill", NULL, 0, -1), stopped ? 0 : 1);
         fake_end(&f);
     }
@@ -403,7 +403,8 @@ TEST_CASE(times_beside_a_proof_are_not_those_of_a_launch)
     fake_begin(&f, 0, NULL, 0);
     assert_int_equal(run_session(&f), 0);
     struct search_session v = {
-        .launch = &f.study.plan.launches[0], .round = BENCH_PAIRS_ROUND, .what = SEARCH_VISIT, .least_s = 1, .part = 1};
+        .launch = &f.study.plan.launches[0], .round = BENCH_PAIRS_ROUND, .what = SEARCH_VISIT, .part = 1};
+    f.study.time.want_visit_s = 1;
     assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
     int proofs = 0, beside = 0;
     for (int i = 0; i + 1 < f.study.results->count; i++) {
