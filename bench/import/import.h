@@ -25,10 +25,6 @@ int import_is_journal(const char *path);
 struct bench_results *import_load(const char *const *paths, int npaths, const struct import_given *given,
                                   struct log *log, struct err *e);
 
-/* The same of a text in memory; `path` is only named. */
-struct bench_results *import_parse(const char *path, const char *text, size_t bytes, const struct import_given *given,
-                                   struct log *log, struct err *e);
-
 /* ---- for readers of logs ---- */
 
 /* Nonzero if a GPU that a log calls `name` may be a `model`: "NVIDIA A100-PCIE-40GB" is no "A100-SXM4-40GB". */

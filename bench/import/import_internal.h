@@ -68,6 +68,3 @@ void import_set(struct import *m, const char *name, size_t length, const char *v
 void import_row(struct import *m, const struct import_row *row);
 void import_tell_runs(struct import *m);       /* when a file is read */
 void import_name_candidates(struct import *m); /* when all runs are known */
-
-/* lines.c: a line of any of the formats that consist of lines. */
-void import_line(struct import *m, char *line);

@@ -30,8 +30,7 @@ struct import_run *import_next_run(struct import *m)
 {
     if (m->nruns && !import_run(m)->rows)
         return import_run(m);
-    m->runs = arena_grow(m->arena, m->runs, (size_t)m->nruns, sizeof *m->runs);
-    m->nruns++;
+    ARENA_ADD(m->arena, m->runs, m->nruns) = (struct import_run){0};
     return import_begin_run(m);
 }
 

@@ -1,4 +1,5 @@
 /* What other benchmarks print, as measurements. */
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench/import/import.h"
@@ -22,10 +23,21 @@ static struct bench_results *load(const char *name, int nodes, int ranks)
     return import_load(paths, 1, &given, NULL, &e);
 }
 
+static struct bench_results *parse_given(const char *text, const struct import_given *given, struct log *log)
+{
+    char path[32];
+    const char *paths[] = {path};
+    int fd = memfd_create("x", MFD_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct bench_results *r = import_load(paths, 1, given, log, &e);
+    close(fd);
+    return r;
+}
+
 static struct bench_results *parse(const char *text)
 {
-    const struct import_given given = {.coll = -1};
-    return import_parse("x.log", text, strlen(text), &given, NULL, &e);
+    return parse_given(text, &(struct import_given){.coll = -1}, NULL);
 }
 
 /* The measurement of this kind, of which there is one. */
@@ -290,7 +302,7 @@ TEST_CASE(warnings_are_counted)
         struct log log = {.out = out, .program = "p"};
         for (int i = 0; i < n; i++)
             strcat(rows, "8 0\n");
-        assert_null(import_parse("x", rows, strlen(rows), &given, &log, &e));
+        assert_null(parse_given(rows, &given, &log));
         fclose(out);
         int lines = 0;
         for (const char *c = text; *c; c++)
@@ -298,9 +310,9 @@ TEST_CASE(warnings_are_counted)
         assert_int_equal(lines, n == 10 ? 10 : 11);
         assert_int_equal(strstr(text, "more lines left out") != NULL, n > 10);
         assert_int_equal(strstr(text, "p: warning: 2 more lines left out\n") != NULL, n == 12);
-        assert_string_equal(e.text, n == 10   ? "x: no row could be taken: 10 left out"
-                                    : n == 11 ? "x: no row could be taken: 11 left out"
-                                              : "x: no row could be taken: 12 left out");
+        assert_non_null(strstr(e.text, n == 10   ? ": no row could be taken: 10 left out"
+                                       : n == 11 ? ": no row could be taken: 11 left out"
+                                                 : ": no row could be taken: 12 left out"));
         free(text);
     }
 }
@@ -313,7 +325,7 @@ TEST_CASE(releases_by_number)
     } rows[] = {{19999, "NCCL"}, {20000, "NCCL 2.0.0"}, {99999, "NCCL 9.99.99"}, {100000, "NCCL"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct import_given given = {.coll = COLL_REDUCE, .nodes = 1, .ranks = 2, .nccl = rows[i].code};
-        struct bench_results *r = import_parse("x", "# size time\n8 1\n", 16, &given, NULL, &e);
+        struct bench_results *r = parse_given("# size time\n8 1\n", &given, NULL);
         assert_non_null(r);
         assert_string_equal(r->items[0].library, rows[i].name);
         bench_results_free(r);
