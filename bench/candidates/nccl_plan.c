@@ -144,18 +144,6 @@ static void add_queue_pairs(struct bench_plan *p, struct arena *a)
         add_launch(p, a, "split=1", SPLIT, "1");
 }
 
-/* A list of HCAs as NCCL_IB_HCA takes it, exact names: "=mlx5_0:1,mlx5_3:1". */
-struct hcas {
-    const char *value;
-    int count;
-};
-
-static void add_hca(struct hcas *l, struct arena *a, const struct topo_port *p)
-{
-    l->value = arena_printf(a, "%s%s%s:%d", l->count ? l->value : "=", l->count ? "," : "", p->hca, p->port);
-    l->count++;
-}
-
 static int is_usable(const struct topo_port *p, double best_Gbps)
 {
     /* What is much slower than the fastest port is a management or storage network. */
@@ -171,36 +159,44 @@ static int beside_a_gpu(const struct topo_class *c, const struct topo_port *p)
     return 0;
 }
 
-/* The sets of a class that are worth comparing: all that carry data, those behind the GPUs' own switches, one a NUMA
- * node, each alone. */
-#define HCA_LISTS 3
-struct hca_sets {
-    struct hcas lists[HCA_LISTS];
-    const struct topo_port **alone;
-    int nalone;
-};
-static const char *const list_labels[HCA_LISTS] = {"hca=compute", "hca=near-gpus", "hca=one-a-numa"};
+/* The sets of a class's ports that are worth comparing: all that carry data, those behind the GPUs' own switches, one a
+ * NUMA node; from ALONE on each of the first set alone. */
+enum { COMPUTE, NEAR_GPUS, ONE_A_NUMA, ALONE };
 
-static void find_sets(struct hca_sets *sets, const struct topo_class *c, struct arena *a)
+/* A set as NCCL_IB_HCA takes it, exact names: "=mlx5_0:1,mlx5_3:1"; `*count` of them. */
+static const char *list_hcas(const struct topo_class *c, int set, struct arena *a, int *count)
 {
+    const char *list = "=";
     double best = 0;
-    int seen_numa[64] = {0};
-    *sets = (struct hca_sets){.alone = arena_alloc(a, ((size_t)c->nports + 1) * sizeof *sets->alone)};
+    int seen_numa[64] = {0}, usable = 0;
     for (int i = 0; i < c->nports; i++)
         if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].rate_Gbps > best)
             best = c->ports[i].rate_Gbps;
+    *count = 0;
     for (int i = 0; i < c->nports; i++) {
-        const struct topo_port *port = &c->ports[i];
-        if (!is_usable(port, best))
+        const struct topo_port *p = &c->ports[i];
+        const int numa = p->object >= 0 ? c->objects[p->object].numa : -1;
+        if (!is_usable(p, best))
             continue;
-        sets->alone[sets->nalone++] = port;
-        add_hca(&sets->lists[0], a, port);
-        if (beside_a_gpu(c, port))
-            add_hca(&sets->lists[1], a, port);
-        int numa = port->object >= 0 ? c->objects[port->object].numa : -1;
-        if (numa >= 0 && numa < 64 && !seen_numa[numa]++)
-            add_hca(&sets->lists[2], a, port);
+        if (set == COMPUTE || set == ALONE + usable || (set == NEAR_GPUS && beside_a_gpu(c, p)) ||
+            (set == ONE_A_NUMA && numa >= 0 && numa < 64 && !seen_numa[numa]++))
+            list = arena_printf(a, "%s%s%s:%d", list, (*count)++ ? "," : "", p->hca, p->port);
+        usable++;
     }
+    return list;
+}
+
+/* "hca=compute"; of one port its device, where that is called the same in all classes. */
+static const char *label_set(int set, const char *const *values, int nclasses, struct arena *a)
+{
+    static const char *const labels[ALONE] = {"hca=compute", "hca=near-gpus", "hca=one-a-numa"};
+    const int length = (int)strcspn(values[0], ":");
+    int alike = 1;
+    for (int c = 0; c < nclasses; c++)
+        alike = alike && !strncmp(values[c], values[0], (size_t)length + 1);
+    return set < ALONE ? labels[set]
+           : alike     ? arena_printf(a, "hca%.*s", length, values[0])
+                       : arena_printf(a, "hca=rail%d", set - ALONE);
 }
 
 /* One list for all nodes where the classes agree, else each class has its own. `values` by class. */
@@ -219,45 +215,24 @@ static void add_hca_launch(struct bench_plan *p, struct arena *a, const char *la
         add_settings(p, a, label, s, t->nclasses);
 }
 
-/* A list that some class has no HCA for, or that leaves out none anywhere, is not worth a launch. */
-static int is_worth(const struct hca_sets *sets, int nclasses, int list)
-{
-    int smaller = list == 0;
-    for (int c = 0; c < nclasses; c++) {
-        if (sets[c].lists[list].count < (list == 2 ? 2 : 1))
-            return 0;
-        smaller |= sets[c].lists[list].count < sets[c].lists[0].count;
-    }
-    return smaller;
-}
-
+/* A set that some class has no HCA for, or that leaves out none anywhere, is not worth a launch. */
 static void add_hca_sets(struct bench_plan *p, struct arena *a, const struct topology *t)
 {
-    struct hca_sets *sets = arena_alloc(a, (size_t)t->nclasses * sizeof *sets);
-    const char **values = arena_alloc(a, (size_t)t->nclasses * sizeof *values);
-    int nalone = TOPO_MOST_GPUS;
+    const char **all = arena_alloc(a, 2 * (size_t)t->nclasses * sizeof *all), **values = all + t->nclasses;
+    int nalone = TOPO_MOST_GPUS, n;
     for (int c = 0; c < t->nclasses; c++) {
-        find_sets(&sets[c], &t->classes[c], a);
-        nalone = sets[c].nalone < nalone ? sets[c].nalone : nalone;
+        all[c] = list_hcas(&t->classes[c], COMPUTE, a, &n);
+        nalone = n < nalone ? n : nalone;
     }
-    for (int list = 0; list < HCA_LISTS; list++) {
-        if (!is_worth(sets, t->nclasses, list))
-            continue;
-        for (int c = 0; c < t->nclasses; c++)
-            values[c] = sets[c].lists[list].value;
-        add_hca_launch(p, a, list_labels[list], t, values);
-    }
-    for (int i = 0; i < nalone && nalone > 1; i++) {
-        int alike = 1;
+    for (int set = 0; set < ALONE + (nalone > 1 ? nalone : 0); set++) {
+        int worth = 1, smaller = set == COMPUTE;
         for (int c = 0; c < t->nclasses; c++) {
-            struct hcas one = {0};
-            add_hca(&one, a, sets[c].alone[i]);
-            values[c] = one.value;
-            alike = alike && !strcmp(sets[c].alone[i]->hca, sets[0].alone[i]->hca);
+            values[c] = list_hcas(&t->classes[c], set, a, &n);
+            worth &= n >= (set == ONE_A_NUMA ? 2 : 1);
+            smaller |= strcmp(values[c], all[c]) != 0;
         }
-        add_hca_launch(p, a,
-                       alike ? arena_printf(a, "hca=%s", sets[0].alone[i]->hca) : arena_printf(a, "hca=rail%d", i), t,
-                       values);
+        if (worth && smaller)
+            add_hca_launch(p, a, label_set(set, values, t->nclasses, a), t, values);
     }
 }
 
@@ -327,34 +302,24 @@ static int in_racks(const struct topology *t)
 
 static int class_is(const struct bench_setup *s, const struct topo_class *c, int condition)
 {
-    switch (condition) {
-    case INFINIBAND:
-        return has_port(c, TOPO_LINK_INFINIBAND, NULL);
-    case ROCE: /* beside InfiniBand, Ethernet is for storage */
-        return has_port(c, TOPO_LINK_ETHERNET, NULL) && !has_port(c, TOPO_LINK_INFINIBAND, NULL);
-    case EFA:
-        return has_port(c, TOPO_LINK_UNKNOWN, "efa") || has_port(c, TOPO_LINK_UNKNOWN, "rdmap");
-    case VIRTUAL:
-        return c->hypervisor && strcmp(c->hypervisor, "none") != 0;
-    case ORACLE:
-        return is_product(c, "Oracle") && has_port(c, TOPO_LINK_ETHERNET, NULL);
-    case GOOGLE:
-        return is_product(c, "Google") && has_port(c, TOPO_LINK_ETHERNET, NULL);
-    case C2C:
-        return has_link(c, TOPO_C2C);
-    case RACK:
-        return in_racks(s->topology);
-    case NVSWITCH:
-        return topo_count(c, TOPO_NVSWITCH) > 0;
-    case NO_NVLINK:
-        return c->ngpus > 1 && !*arch_of(c) && !has_link(c, TOPO_NVLINK);
-    case AMD:
-        return *arch_of(c) != 0;
-    case AMD_MI300:
-        return !strncmp(arch_of(c), "gfx94", 5) || !strncmp(arch_of(c), "gfx95", 5);
-    default:
-        return 1;
-    }
+    const int infiniband = has_port(c, TOPO_LINK_INFINIBAND, NULL), ethernet = has_port(c, TOPO_LINK_ETHERNET, NULL);
+    const char *arch = arch_of(c);
+    const int is[] = {
+        [INFINIBAND] = infiniband,
+        [ROCE] = ethernet && !infiniband, /* beside InfiniBand, Ethernet is for storage */
+        [EFA] = has_port(c, TOPO_LINK_UNKNOWN, "efa") || has_port(c, TOPO_LINK_UNKNOWN, "rdmap"),
+        [VIRTUAL] = c->hypervisor && strcmp(c->hypervisor, "none") != 0,
+        [ORACLE] = ethernet && is_product(c, "Oracle"),
+        [GOOGLE] = ethernet && is_product(c, "Google"),
+        [C2C] = has_link(c, TOPO_C2C),
+        [RACK] = in_racks(s->topology),
+        [NVSWITCH] = topo_count(c, TOPO_NVSWITCH) > 0,
+        [NO_NVLINK] = c->ngpus > 1 && !*arch && !has_link(c, TOPO_NVLINK),
+        [NVIDIA] = !*arch,
+        [AMD] = *arch != 0,
+        [AMD_MI300] = !strncmp(arch, "gfx94", 5) || !strncmp(arch, "gfx95", 5),
+    };
+    return is[condition];
 }
 
 static int suits_machine(const struct bench_setup *s, const struct knob *k)
@@ -364,7 +329,7 @@ static int suits_machine(const struct bench_setup *s, const struct knob *k)
         return s->collectives >> COLL_COUNT != 0;
     if (k->condition == ANY || !c)
         return k->condition == ANY || k->condition == NVIDIA;
-    return k->condition == NVIDIA ? !*arch_of(c) : class_is(s, c, k->condition);
+    return class_is(s, c, k->condition);
 }
 
 /* Of what is measured; 0 unknown. RCCL's defaults are not in the catalogue. */
