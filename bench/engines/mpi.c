@@ -95,7 +95,6 @@ static void end_session(struct session *s, int kill)
     child_end(&s->child, GRACE_S);
     if (s->only)
         *s->only = NULL;
-    free(s);
 }
 
 static int wait_for_hello(struct session *s, double patience_s, volatile sig_atomic_t *stop, struct err *e)
@@ -127,16 +126,12 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     struct context *c = p->context;
     if (c->only)
         return &c->only->base;
-    struct session *s = calloc(1, sizeof *s);
-    if (!s)
-        return err_null(e, ERR_FAILED, "out of memory");
+    struct session *s = ARENA_NEW(c->arena, struct session);
     const char *alone[] = {c->worker, NULL};
     int rc = c->attached ? child_start(&s->child, alone, mpirun_worker_env, e)
                          : child_start(&s->child, c->mpirun.argv, launch_env(c, launch), e);
-    if (rc) {
-        free(s);
+    if (rc)
         return NULL;
-    }
     if (wait_for_hello(s, patience_s, stop, e)) {
         end_session(s, 1);
         return NULL;

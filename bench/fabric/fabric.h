@@ -166,5 +166,5 @@ int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, doubl
  * better: who was in the way once is not so twice. */
 void verbs_check_better(struct verbs_fabric *now, const struct verbs_fabric *other);
 
-/* The ports of that fabric's nodes, as verbs_ports_of of bench/engines/verbs/run.h; in `a`. */
+/* The ports of that fabric's nodes, as for verbs_serve_main of bench/engines/verbs/engine.h; in `a`. */
 const char *verbs_check_ports(const struct verbs_fabric *then, struct arena *a);

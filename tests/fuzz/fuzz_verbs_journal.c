@@ -8,17 +8,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench/engines/verbs/run.h"
+#include "bench/engines/verbs/run.c"
 
 #define WHAT "mlx5_0:1,mlx5_1:1 rails 2 nodes" /* as in the seed */
 
 static int read_back(const char *path, struct arena *a, int *lines)
 {
-    struct verbs_journal j;
+    struct journal j;
     struct err e = {0};
-    int code = verbs_journal_open(&j, path, WHAT, 1, a, &e);
+    int code = open_journal(&j, path, WHAT, 1, a, &e);
     *lines = j.nlines;
-    verbs_journal_close(&j, 0);
+    close_journal(&j, 0);
     return code;
 }
 

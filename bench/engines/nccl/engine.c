@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bench/candidates/candidates.h"
-#include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
 #include "core/locate.h"
 #include "core/progress.h"
@@ -156,15 +155,14 @@ static double start_patience(const struct nccl_context *c, double patience_s)
 
 static struct nccl_session *new_session(struct nccl_context *c, const struct nccl_joined *joined)
 {
-    struct nccl_session *s = calloc(1, sizeof *s);
+    struct arena *a = arena_new();
+    struct nccl_session *s = ARENA_NEW(a, struct nccl_session);
     int ranks = nccl_pool_ranks(c->pool);
     /* a hot rank receives more than it sends */
     unsigned part = c->setup.collectives & 1u << COLL_ALLTOALLV ? MEMORY_PART + COLL_HOT - 1 : MEMORY_PART;
-    if (!s)
-        return NULL;
-    s->arena = arena_new();
-    s->times = arena_alloc(s->arena, (size_t)ranks * sizeof *s->times);
-    s->prepared = arena_alloc(s->arena, (size_t)ranks * sizeof *s->prepared);
+    s->arena = a;
+    s->times = arena_alloc(a, (size_t)ranks * sizeof *s->times);
+    s->prepared = arena_alloc(a, (size_t)ranks * sizeof *s->prepared);
     s->base = (struct bench_session){.nodes = joined->nodes, .ranks = ranks, .room_bytes = joined->free / part};
     if (!joined->nodes) /* nobody was there to ask NCCL */
         s->base.nodes = c->own.share_gpus ? ranks : nccl_pool_nodes(c->pool);
@@ -194,8 +192,6 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     if (!(c->start_s > 0))
         c->start_s = progress_now_s() - began;
     struct nccl_session *s = new_session(c, &joined);
-    if (!s)
-        return err_null(e, ERR_FAILED, "out of memory");
     log_active(c, &joined);
     s->launch = launch;
     s->stop = stop;
@@ -210,7 +206,6 @@ static void close_session(struct bench_session *base, int kill)
     s->context->killed |= kill;
     nccl_pool_stop(s->context->pool, kill);
     arena_free(s->arena);
-    free(s);
 }
 
 /* ---- what NCCL tables ---- */

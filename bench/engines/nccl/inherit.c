@@ -1,5 +1,5 @@
 /* Two lists of names: what would hide candidates, and what would put another table into effect than ours. */
-#include "bench/engines/nccl/inherit.h"
+#include "bench/engines/nccl/worker_pool.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
 #include "bench/results/points.h"
 #include "core/progress.h"

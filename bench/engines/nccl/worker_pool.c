@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "bench/candidates/engine.h"
-#include "bench/engines/nccl/inherit.h"
 #include "bench/launch/agents.h"
 #include "bench/noise/noise.h"
 #include "core/call/result.h"
@@ -58,18 +57,13 @@ void nccl_pool_noise(struct nccl_pool *t, struct findings *found)
 struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct nccl_options *own, double patience_s,
                                  volatile sig_atomic_t *stop, struct err *e)
 {
-    struct nccl_pool *t = calloc(1, sizeof *t);
+    struct arena *a = arena_new();
+    struct nccl_pool *t = ARENA_NEW(a, struct nccl_pool);
     int nwords;
-    if (!t)
-        return err_null(e, ERR_FAILED, "out of memory");
-    t->arena = arena_new();
-    t->setup = setup;
-    t->own = own;
-    t->ranks_per_node = setup->ranks_per_node;
-    t->prefix = proc_split(own->launch_prefix ? own->launch_prefix : "", t->arena, &nwords, e);
+    *t = (struct nccl_pool){.setup = setup, .own = own, .arena = a, .ranks_per_node = setup->ranks_per_node};
+    t->prefix = proc_split(own->launch_prefix ? own->launch_prefix : "", a, &nwords, e);
     if (!t->prefix || agents_open(&t->agents, setup, patience_s, stop, e)) {
-        arena_free(t->arena);
-        free(t);
+        arena_free(a);
         return NULL;
     }
     /* Other nodes' condition is read there, from before the first launch on. */
@@ -90,7 +84,6 @@ void nccl_pool_close(struct nccl_pool *t)
     nccl_pool_stop(t, 1);
     agents_close(&t->agents);
     arena_free(t->arena);
-    free(t);
 }
 
 int nccl_pool_nodes(const struct nccl_pool *t)
@@ -359,10 +352,8 @@ static int compare_hellos(struct nccl_pool *t, const struct nccl_hello *h, struc
 int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patience_s, volatile sig_atomic_t *stop,
                    struct err *e)
 {
-    struct nccl_hello *all = calloc((size_t)t->agents.count, sizeof *all);
+    struct nccl_hello *all = arena_alloc(t->arena, (size_t)t->agents.count * sizeof *all);
     struct nccl_start plain = {0};
-    if (!all)
-        return err_set(e, ERR_FAILED, "out of memory");
     int rc = spawn_and_greet(t, &plain, 1, all, progress_now_s() + patience_s, stop, e);
     if (!rc)
         rc = compare_hellos(t, all, e);
@@ -383,7 +374,6 @@ int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patienc
     if (!rc)
         *hello = all[0];
     nccl_pool_stop(t, 1);
-    free(all);
     return rc;
 }
 
@@ -403,9 +393,10 @@ static int join_ranks(struct nccl_pool *t, const struct nccl_start *start, struc
                                  .deadline_s = deadline_s};
     enum bench_outcome outcome = nccl_pool_ask(t, &name, stop, detail);
     int rc = outcome_error(outcome, name.refusals, detail, e);
-    struct nccl_joined *all = rc ? NULL : calloc((size_t)t->ranks, sizeof *all);
-    if (!all)
-        return rc ? rc : err_set(e, ERR_FAILED, "out of memory");
+    if (rc)
+        return rc;
+    struct arena *a = arena_new();
+    struct nccl_joined *all = arena_alloc(a, (size_t)t->ranks * sizeof *all);
     struct nccl_question join = {.message = NCCL_JOIN,
                                  .body = &j,
                                  .body_bytes = sizeof j,
@@ -419,7 +410,7 @@ static int join_ranks(struct nccl_pool *t, const struct nccl_start *start, struc
         *joined = all[0];
     for (int r = 1; !rc && r < t->ranks; r++)
         joined->free = all[r].free < joined->free ? all[r].free : joined->free;
-    free(all);
+    arena_free(a);
     return rc;
 }
 
@@ -427,15 +418,14 @@ int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl
                     volatile sig_atomic_t *stop, struct err *e)
 {
     double began_s = progress_now_s(), deadline_s = began_s + patience_s;
-    struct nccl_hello *hellos = calloc((size_t)t->ranks, sizeof *hellos);
-    if (!hellos)
-        return err_set(e, ERR_FAILED, "out of memory");
+    struct arena *a = arena_new();
+    struct nccl_hello *hellos = arena_alloc(a, (size_t)t->ranks * sizeof *hellos);
     int rc = spawn_and_greet(t, s, t->ranks_per_node, hellos, deadline_s, stop, e);
     double now_s = progress_now_s(), twice_s = 2 * now_s - began_s; /* who started late may be late again */
     if (!rc)
         rc = join_ranks(t, s, joined, deadline_s < twice_s ? twice_s : deadline_s, stop, e);
     if (rc)
         nccl_pool_stop(t, 1);
-    free(hellos);
+    arena_free(a);
     return rc;
 }

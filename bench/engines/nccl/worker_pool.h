@@ -12,6 +12,7 @@
 #include "bench/launch/launch.h"
 #include "bench/launch/worker_protocol.h"
 #include "core/finding.h"
+#include "core/log.h"
 
 struct nccl_pool;
 
@@ -75,3 +76,14 @@ void nccl_pool_noise(struct nccl_pool *t, struct findings *found);
 
 /* Ends the launch: lets NCCL close its connections unless `kill`. */
 void nccl_pool_stop(struct nccl_pool *t, int kill);
+
+/* ---- inherit.c: the environment of workers, from that of the command ---- */
+
+/* Add the names that candidates do not get. What nccltune has installed is gone already (core/delivered.h). */
+void inherit_clear(struct words *w, struct arena *a);
+
+/* Settings that jobs pin here, and candidates must not have: "NCCL_ALGO=Ring, NCCL_PROTO=LL"; NULL nothing. */
+const char *inherit_pins(struct arena *a);
+
+/* Says what holds for every candidate, and what for none. */
+void inherit_log(struct log *log);

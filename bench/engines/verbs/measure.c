@@ -175,9 +175,10 @@ static int await_ping(struct run *r, unsigned char number, int *unacknowledged)
 
 static void ping_all(struct run *r)
 {
+    unsigned char number = 0;
     int unacknowledged = 0;
     for (int i = 0; i < r->messages; i++) {
-        unsigned char number = (unsigned char)(i % 255 + 1);
+        number = (unsigned char)(i % 255 + 1);
         if (!r->lead && await_ping(r, number, &unacknowledged))
             return;
         slot_of(r, r->pair->source, 0)[r->shot->bytes - 1] = number;
@@ -187,14 +188,7 @@ static void ping_all(struct run *r)
         if (r->lead && await_ping(r, number, &unacknowledged))
             return;
     }
-    int looks = 0;
-    while (unacknowledged) {
-        uint64_t id;
-        int got = verbs_pair_poll(r->pair, &id, r->report.failure);
-        if (got < 0 || (!got && too_late(r, &looks)))
-            return;
-        unacknowledged -= got;
-    }
+    await_ping(r, number, &unacknowledged); /* which has come: for what is not acknowledged */
 }
 
 /* ---- samples ---- */

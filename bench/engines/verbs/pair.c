@@ -28,9 +28,11 @@ struct card {
     int32_t qps;
 };
 
-static void note_failure(struct verbs_report *w, enum verbs_step s, int error)
+/* Returns -1. */
+static int note_failure(struct verbs_report *w, enum verbs_step s, int error)
 {
     verbs_say_errno(w->failure, s, error);
+    return -1;
 }
 
 int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_report *mine, struct verbs_report *theirs,
@@ -74,18 +76,12 @@ static int make_memory(struct verbs_pair *p, struct verbs_report *w)
         return 0;
     }
     void *memory = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED) {
-        note_failure(w, VERBS_REGISTER, errno);
-        return -1;
-    }
+    if (memory == MAP_FAILED)
+        return note_failure(w, VERBS_REGISTER, errno);
     p->source = memory;
     p->target = p->source + half;
     p->mr = ibv_reg_mr(p->pd, memory, 2 * half, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (!p->mr) {
-        note_failure(w, VERBS_REGISTER, errno);
-        return -1;
-    }
-    return 0;
+    return p->mr ? 0 : note_failure(w, VERBS_REGISTER, errno);
 }
 
 static int make_qp(struct verbs_pair *p, int i, int port, struct verbs_report *w)
@@ -100,17 +96,13 @@ static int make_qp(struct verbs_pair *p, int i, int port, struct verbs_report *w
     struct ibv_qp_attr init = {
         .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)port, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     p->qps[i] = ibv_create_qp(p->pd, &attr);
-    if (!p->qps[i]) {
-        note_failure(w, VERBS_CREATE, errno);
-        return -1;
-    }
+    if (!p->qps[i])
+        return note_failure(w, VERBS_CREATE, errno);
     int error = ibv_modify_qp(p->qps[i], &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-    if (error)
-        note_failure(w, VERBS_INIT, error);
-    return error ? -1 : 0;
+    return error ? note_failure(w, VERBS_INIT, error) : 0;
 }
 
-static void make_side(struct verbs_pair *p, const struct verbs_pair_setup *s, struct verbs_report *w)
+static int make_side(struct verbs_pair *p, const struct verbs_pair_setup *s, struct verbs_report *w)
 {
     static const char *const states[] = {[IBV_PORT_NOP] = "unknown",
                                          [IBV_PORT_DOWN] = "down",
@@ -120,26 +112,21 @@ static void make_side(struct verbs_pair *p, const struct verbs_pair_setup *s, st
                                          [IBV_PORT_ACTIVE_DEFER] = "deferred"};
     struct ibv_port_attr attr;
     int error = ibv_query_port(s->port->context, (uint8_t)s->port->port, &attr);
-    if (error) {
-        note_failure(w, VERBS_OPEN, error);
-        return;
-    }
+    if (error)
+        return note_failure(w, VERBS_OPEN, error);
     if (attr.state != IBV_PORT_ACTIVE) {
         snprintf(w->failure, sizeof w->failure, "%s failed: its link is %s", verbs_step_name(VERBS_OPEN),
                  (unsigned)attr.state <= IBV_PORT_ACTIVE_DEFER ? states[attr.state] : "unknown");
-        return;
+        return -1;
     }
     p->pd = ibv_alloc_pd(s->port->context);
     p->cq = p->pd ? ibv_create_cq(s->port->context, VERBS_DEPTH * p->nqps, NULL, NULL, 0) : NULL;
-    if (!p->cq) {
-        note_failure(w, VERBS_CREATE, errno);
-        return;
-    }
-    if (make_memory(p, w))
-        return;
-    for (int i = 0; i < p->nqps; i++)
-        if (make_qp(p, i, s->port->port, w))
-            return;
+    if (!p->cq)
+        return note_failure(w, VERBS_CREATE, errno);
+    int rc = make_memory(p, w);
+    for (int i = 0; i < p->nqps && !rc; i++)
+        rc = make_qp(p, i, s->port->port, w);
+    return rc;
 }
 
 static void fill_card(const struct verbs_pair *p, const struct verbs_pair_setup *s, struct card *c)
@@ -176,8 +163,8 @@ static struct ibv_ah_attr address_of(const struct verbs_pair_setup *s, const str
     return ah;
 }
 
-static void to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const struct card *mine,
-                   const struct card *theirs, struct verbs_report *w)
+static int to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const struct card *mine,
+                  const struct card *theirs, struct verbs_report *w)
 {
     struct ibv_qp_attr attr = {
         .path_mtu = mine->mtu < theirs->mtu ? mine->mtu : theirs->mtu,
@@ -197,19 +184,16 @@ static void to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const
         int error = ibv_modify_qp(p->qps[i], &attr,
                                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-        if (error) {
-            note_failure(w, VERBS_RTR, error);
-            return;
-        }
+        if (error)
+            return note_failure(w, VERBS_RTR, error);
         attr.qp_state = IBV_QPS_RTS;
         error = ibv_modify_qp(p->qps[i], &attr,
                               IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                   IBV_QP_MAX_QP_RD_ATOMIC);
-        if (error) {
-            note_failure(w, VERBS_RTS, error);
-            return;
-        }
+        if (error)
+            return note_failure(w, VERBS_RTS, error);
     }
+    return 0;
 }
 
 static void compare_cards(const struct card *mine, const struct card *theirs, struct verbs_report *w)

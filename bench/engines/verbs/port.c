@@ -96,20 +96,9 @@ int verbs_port_all_here(const char *list)
     return all;
 }
 
-/* enum ibv_mtu: 256 bytes are 1, 512 are 2, and so on. */
-static int mtu_bytes(enum ibv_mtu mtu)
+int verbs_mtu_bytes(enum ibv_mtu mtu)
 {
     return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128 << mtu : 0;
-}
-
-int verbs_port_mtu_bytes(const struct verbs_port *p)
-{
-    return mtu_bytes(p->attr.active_mtu);
-}
-
-int verbs_port_max_mtu_bytes(const struct verbs_port *p)
-{
-    return mtu_bytes(p->attr.max_mtu);
 }
 
 /* From the codes of the port's attributes, where the kernel has no file: lanes and Gb/s a lane (InfiniBand Architecture

@@ -17,14 +17,22 @@
 #define MOST_RAILS   64
 #define MATRIX_NODES 8 /* beyond, all pairs of ports take too long to be worth it */
 
-/* ---- the journal ---- */
+/* ---- the journal: lines as they come, so that an interrupted measurement can be gone on with ---- */
 
-#define JOURNAL_LIMIT ((size_t)64 << 20) /* as of fabric.json: 600,000 pairs of ports */
+#define JOURNAL_FORMAT "nccltune-fabric-journal/1"
+#define JOURNAL_LIMIT  ((size_t)64 << 20) /* as of fabric.json: 600,000 pairs of ports */
+
+struct journal {
+    const char *path;
+    int fd;             /* -1 not open; appended to, and on disk after every line */
+    const char **lines; /* what an earlier run has written, without the first */
+    int nlines;
+};
 
 static int check_first_line(const char *line, const char *path, const char *what, struct err *e)
 {
     cJSON *head = json_parse(line, strlen(line), path, 1, e);
-    int code = head ? json_check_format(head, VERBS_JOURNAL_FORMAT, path, e) : ERR_FAILED;
+    int code = head ? json_check_format(head, JOURNAL_FORMAT, path, e) : ERR_FAILED;
     const char *then = json_str(head, "what", "");
     if (!code && strcmp(then, what) != 0)
         code = err_set(e, ERR_FAILED, "%s: the incomplete run is for \"%s\", this one for \"%s\"", path, then, what);
@@ -33,53 +41,24 @@ static int check_first_line(const char *line, const char *path, const char *what
 }
 
 /* What is there; `*kept` gets the bytes up to the end of the last whole line. */
-static int read_journal(struct verbs_journal *j, const char *what, struct arena *a, off_t *kept, struct err *e)
+static int read_journal(struct journal *j, const char *what, struct arena *a, off_t *kept, struct err *e)
 {
     char *text, *newline;
     size_t bytes;
-    int code = file_read(j->path, JOURNAL_LIMIT, a, &text, &bytes, e), n = 0;
+    int code = file_read(j->path, JOURNAL_LIMIT, a, &text, &bytes, e);
     for (char *line = text; !code && (newline = memchr(line, '\n', bytes - (size_t)(line - text)));
          line = newline + 1) {
         *newline = '\0';
         *kept = newline + 1 - text;
-        if (n++ == 0) {
+        if (line == text)
             code = check_first_line(line, j->path, what, e);
-            continue;
-        }
-        ARENA_ADD(a, j->lines, j->nlines) = line;
+        else
+            ARENA_ADD(a, j->lines, j->nlines) = line;
     }
     return code;
 }
 
-int verbs_journal_open(struct verbs_journal *j, const char *path, const char *what, int resume, struct arena *a,
-                       struct err *e)
-{
-    off_t kept = 0;
-    *j = (struct verbs_journal){.path = path, .fd = -1};
-    int code = resume && !access(path, F_OK) ? read_journal(j, what, a, &kept, e) : 0;
-    if (code)
-        return code;
-    j->fd = trust_append(path, 0666, e);
-    if (j->fd < 0)
-        return ERR_FAILED;
-    if (ftruncate(j->fd, kept)) {
-        code = err_errno(e, "%s: cannot be written", path);
-        verbs_journal_close(j, 0);
-        return code;
-    }
-    if (kept)
-        return 0;
-    cJSON *head = cJSON_CreateObject();
-    cJSON_AddStringToObject(head, "format", VERBS_JOURNAL_FORMAT);
-    json_add_str(head, "what", what);
-    char *line = json_line(head);
-    code = verbs_journal_add(j, line, e);
-    free(line);
-    cJSON_Delete(head);
-    return code;
-}
-
-int verbs_journal_add(struct verbs_journal *j, const char *line, struct err *e)
+static int append_line(struct journal *j, const char *line, struct err *e)
 {
     size_t n = strlen(line);
     struct iovec parts[] = {{(void *)(uintptr_t)line, n}, {"\n", 1}};
@@ -88,7 +67,36 @@ int verbs_journal_add(struct verbs_journal *j, const char *line, struct err *e)
     return 0;
 }
 
-void verbs_journal_close(struct verbs_journal *j, int complete)
+/* Open `path` for a measurement that `what` describes: ports, schedule, hosts. With `resume` what is there is read
+ * first, and must be of the same; a last line that was cut off is dropped. Without, what is there is replaced. To be
+ * closed in any case. */
+static int open_journal(struct journal *j, const char *path, const char *what, int resume, struct arena *a,
+                        struct err *e)
+{
+    off_t kept = 0;
+    *j = (struct journal){.path = path, .fd = -1};
+    int code = resume && !access(path, F_OK) ? read_journal(j, what, a, &kept, e) : 0;
+    if (code)
+        return code;
+    j->fd = trust_append(path, 0666, e);
+    if (j->fd < 0)
+        return ERR_FAILED;
+    if (ftruncate(j->fd, kept))
+        return err_errno(e, "%s: cannot be written", path);
+    if (kept)
+        return 0;
+    cJSON *head = cJSON_CreateObject();
+    cJSON_AddStringToObject(head, "format", JOURNAL_FORMAT);
+    json_add_str(head, "what", what);
+    char *line = json_line(head);
+    code = append_line(j, line, e);
+    free(line);
+    cJSON_Delete(head);
+    return code;
+}
+
+/* Close it, and remove the file when the measurement is `complete`. Nothing when it is not open. */
+static void close_journal(struct journal *j, int complete)
 {
     if (j->fd < 0)
         return;
@@ -126,7 +134,8 @@ static int rails_of(const char *lists)
     return most;
 }
 
-const char *verbs_ports_of(const struct topology *t, struct arena *a)
+/* The active ports of every class, parted by '/'; "-" for all together. */
+static const char *list_ports(const struct topology *t, struct arena *a)
 {
     const char *lists = "";
     for (int i = 0; t && i < t->nclasses; i++)
@@ -137,7 +146,7 @@ const char *verbs_ports_of(const struct topology *t, struct arena *a)
 int verbs_worth(const struct bench_setup *s)
 {
     struct arena *a = arena_new();
-    int nodes = places_count(s, NULL), rails = rails_of(verbs_ports_of(s->topology, a));
+    int nodes = places_count(s, NULL), rails = rails_of(list_ports(s->topology, a));
     arena_free(a);
     return nodes > 1 || (nodes == 1 && rails > 1);
 }
@@ -149,7 +158,7 @@ static int choose_task(const struct verbs_task *o, struct verbs_conductor *c, co
     int nodes = places_count(&o->setup, e);
     if (!nodes)
         return ERR_USAGE;
-    c->ports = o->ports ? o->ports : verbs_ports_of(o->setup.topology, a);
+    c->ports = o->ports ? o->ports : list_ports(o->setup.topology, a);
     c->rails = rails_of(c->ports);
     if (!c->rails && nodes < 2)
         return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
@@ -167,7 +176,7 @@ static int choose_task(const struct verbs_task *o, struct verbs_conductor *c, co
 
 struct collection {
     struct verbs_fabric *fabric;
-    struct verbs_journal journal;
+    struct journal journal;
     const char *nodes; /* the first line: who takes part */
     struct progress *progress;
     double began_s;
@@ -191,17 +200,12 @@ static int read_nodes_line(struct collection *c, const char *line, const cJSON *
                : 0;
 }
 
-/* What was learnt, as a line. */
-static int read_line(struct collection *c, const char *line, struct err *e)
+/* Take what was learnt now, or by an earlier run; `line` is the same as text. */
+static int take_line(struct collection *c, const char *line, const cJSON *o, struct err *e)
 {
-    cJSON *o = json_parse(line, strlen(line), "the fabric", 0, e);
-    int code = o ? 0 : ERR_FAILED;
-    if (!code && cJSON_HasObjectItem(o, "nodes"))
-        code = read_nodes_line(c, line, o, e);
-    if (!code && c->fabric)
-        code = verbs_fabric_add(c->fabric, o, e);
-    cJSON_Delete(o);
-    return code;
+    if (cJSON_HasObjectItem(o, "nodes"))
+        return read_nodes_line(c, line, o, e);
+    return c->fabric ? verbs_fabric_add(c->fabric, o, e) : 0;
 }
 
 static void show_progress(void *user, int round, int of)
@@ -227,8 +231,8 @@ static void keep_line(void *user, cJSON *o)
     struct collection *c = user;
     char *line = json_line(o);
     int known = c->nodes != NULL && !strncmp(line, "{\"nodes\"", 8);
-    if (!c->why.code && !read_line(c, line, &c->why) && is_kept(line) && !known)
-        verbs_journal_add(&c->journal, line, &c->why);
+    if (!c->why.code && !take_line(c, line, o, &c->why) && is_kept(line) && !known)
+        append_line(&c->journal, line, &c->why);
     free(line);
     cJSON_Delete(o);
 }
@@ -249,22 +253,21 @@ static void tell_nodes(struct collection *c, const struct verbs_conductor *w)
 static int conduct_fabric(struct collection *c, struct verbs_conductor *w, const char *schedule, struct err *e)
 {
     int code = verbs_conduct_begin(w, e);
-    if (!code) {
-        tell_nodes(c, w);
-        if (c->fabric && !c->why.code)
-            verbs_conduct_recall(w, c->fabric);
-        if (!c->why.code)
-            verbs_conduct_run(w, schedule);
+    if (code)
+        return code;
+    tell_nodes(c, w);
+    if (!c->why.code)
+        verbs_conduct_recall(w, c->fabric);
+    if (!c->why.code)
+        verbs_conduct_run(w, schedule);
+    if (c->why.code || w->why.code) {
+        *e = c->why.code ? c->why : w->why;
+        return e->code;
     }
-    if (!code && c->why.code)
-        *e = c->why;
-    else if (!code && w->why.code)
-        *e = w->why;
-    else if (!code && w->over && !(c->fabric && c->fabric->ntries))
-        err_set(e, ERR_FAILED, w->stop && *w->stop ? "interrupted" : "nothing was measured within the budget");
-    if (!code && !e->code && c->fabric)
-        c->fabric->complete = !w->over;
-    return code ? code : e->code;
+    if (w->over && !c->fabric->ntries)
+        return err_set(e, ERR_FAILED, w->stop && *w->stop ? "interrupted" : "nothing was measured within the budget");
+    c->fabric->complete = !w->over;
+    return 0;
 }
 
 struct verbs_fabric *verbs_run(const struct verbs_task *o, volatile sig_atomic_t *stop, struct err *e)
@@ -281,32 +284,29 @@ struct verbs_fabric *verbs_run(const struct verbs_task *o, volatile sig_atomic_t
                                 .show = show_progress,
                                 .user = &c};
     const char *schedule = "";
-    struct err why = {0};
-    int code = choose_task(o, &w, &schedule, a, &why), open = 0;
+    int code = choose_task(o, &w, &schedule, a, e);
     if (!code && o->journal)
-        code = verbs_journal_open(&c.journal, o->journal,
-                                  arena_printf(a, "%s %s %d nodes", w.ports, schedule, places_count(&o->setup, NULL)),
-                                  o->resume, a, &why);
-    for (int i = 0; !code && i < c.journal.nlines; i++)
-        code = read_line(&c, c.journal.lines[i], &why);
+        code = open_journal(&c.journal, o->journal,
+                            arena_printf(a, "%s %s %d nodes", w.ports, schedule, places_count(&o->setup, NULL)),
+                            o->resume, a, e);
+    for (int i = 0; !code && i < c.journal.nlines; i++) {
+        cJSON *part = json_parse(c.journal.lines[i], strlen(c.journal.lines[i]), "the fabric", 0, e);
+        code = part ? take_line(&c, c.journal.lines[i], part, e) : ERR_FAILED;
+        cJSON_Delete(part);
+    }
     if (c.fabric)
         c.fabric->ninterfaces = 0; /* they are said anew */
-    if (!code) {
-        code = agents_open(&own, &o->setup, START_S, stop, &why);
-        open = !code;
-    }
     if (!code)
-        code = conduct_fabric(&c, &w, schedule, &why);
+        code = agents_open(&own, &o->setup, START_S, stop, e);
+    if (!code)
+        code = conduct_fabric(&c, &w, schedule, e);
     verbs_conduct_end(&w);
-    if (open)
-        agents_close(&own);
+    agents_close(&own);
     progress_clear(progress);
-    verbs_journal_close(&c.journal, !code && c.fabric->complete);
+    close_journal(&c.journal, !code && c.fabric->complete);
     arena_free(a);
     if (!code)
         return c.fabric;
-    if (e)
-        *e = why;
     verbs_fabric_free(c.fabric);
     return NULL;
 }

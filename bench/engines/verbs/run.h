@@ -17,34 +17,9 @@ struct verbs_task {
     int resume;               /* go on with the journal */
 };
 
-/* All active ports: a list "mlx5_0:1,mlx5_1:1" for every class of nodes, parted by '/', "-" for one without any, or for
- * all together. Allocated in `a`. */
-const char *verbs_ports_of(const struct topology *t, struct arena *a);
-
 /* Nonzero if there is something to measure: several nodes, or several active ports on one. */
 int verbs_worth(const struct bench_setup *s);
 
 /* NULL after an error: no RDMA port (ERR_LACKS), no launcher, a process that fails. `stop` may be NULL.
  * Its member `complete` tells whether the whole schedule was run. Free with verbs_fabric_free. */
 struct verbs_fabric *verbs_run(const struct verbs_task *o, volatile sig_atomic_t *stop, struct err *e);
-
-/* ---- the journal: lines as they come, so that an interrupted measurement can be gone on with ---- */
-
-#define VERBS_JOURNAL_FORMAT "nccltune-fabric-journal/1"
-
-struct verbs_journal {
-    const char *path;
-    int fd;             /* -1 not open; appended to, and on disk after every line */
-    const char **lines; /* what an earlier run has written, without the first */
-    int nlines;
-};
-
-/* Opens `path` for a measurement that `what` describes: ports, schedule, hosts. With `resume` what is there is read
- * first, and must be of the same; a last line that was cut off is dropped. Without, what is there is replaced. */
-int verbs_journal_open(struct verbs_journal *j, const char *path, const char *what, int resume, struct arena *a,
-                       struct err *e);
-
-int verbs_journal_add(struct verbs_journal *j, const char *line, struct err *e);
-
-/* Closes it, and removes the file when the measurement is `complete`. Nothing when it is not open. */
-void verbs_journal_close(struct verbs_journal *j, int complete);

@@ -34,7 +34,7 @@ static const struct verbs_shot brief[] = {{VERBS_WRITE, 65536, 3, 0.005, VERBS_P
 
 struct verbs_server {
     struct connection head;
-    int rank, local, nccl;
+    int rank, nccl;
     struct arena *arena;
     struct verbs_who who;
     struct verbs_port *port; /* NULL where there is no RDMA, or it cannot be opened */
@@ -251,8 +251,8 @@ static void obey_order(struct verbs_server *s, const struct verbs_order *o)
         break;
     case VERBS_PORT: /* its line of the fabric */
         if (s->port) {
-            port.mtu_bytes = verbs_port_mtu_bytes(s->port);
-            port.max_mtu_bytes = verbs_port_max_mtu_bytes(s->port);
+            port.mtu_bytes = verbs_mtu_bytes(s->port->attr.active_mtu);
+            port.max_mtu_bytes = verbs_mtu_bytes(s->port->attr.max_mtu);
             port.gids = s->port->gids;
         }
         send_line(s, "port", verbs_fabric_json(VERBS_PART_PORT, &port));
@@ -350,9 +350,8 @@ static int prepare_server(struct verbs_server *s, char **argv, struct err *e)
         return ERR_USAGE;
     s->nccl = (int)nccl;
     s->rank = (int)rank;
-    s->local = (int)local;
     gethostname(s->who.node, sizeof s->who.node - 1);
-    const char *name = pick_port(s->arena, argv[1], s->local);
+    const char *name = pick_port(s->arena, argv[1], (int)local);
     return name ? open_port(s, name, e) : 0;
 }
 

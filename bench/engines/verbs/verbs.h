@@ -30,9 +30,8 @@ void verbs_port_close(struct verbs_port *p); /* NULL is fine */
 /* Nonzero if this machine has every device of a list such as "mlx5_0:1,mlx5_1:1"; its ports are not looked at. */
 int verbs_port_all_here(const char *list);
 
-/* Its MTU for RDMA as it is used, and the most that it can do, in bytes. */
-int verbs_port_mtu_bytes(const struct verbs_port *p);
-int verbs_port_max_mtu_bytes(const struct verbs_port *p);
+/* The bytes of an MTU of its attributes, where 256 bytes are 1, 512 are 2, and so on; 0 unknown. */
+int verbs_mtu_bytes(enum ibv_mtu mtu);
 
 /* Its speed by the kernel, in Gb/s; 0 if unknown. */
 double verbs_port_rate_Gbps(const struct verbs_port *p);

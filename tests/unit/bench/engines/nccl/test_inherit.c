@@ -1,5 +1,5 @@
 /* bench/engines/nccl/inherit.c: which names of the environment stay, which go, and what is said of them. */
-#include "bench/engines/nccl/inherit.h"
+#include "bench/engines/nccl/worker_pool.h"
 #include "tests/lib/bare_env.h"
 #include "tests/lib/unit.h"
 

@@ -178,8 +178,8 @@ static void rates_by_codes(void **state)
     for (int i = 0; i < 7; i++) {
         port.attr.active_mtu = (enum ibv_mtu)i;
         port.attr.max_mtu = (enum ibv_mtu)(6 - i);
-        assert_int_equal(verbs_port_mtu_bytes(&port), mtus[i]);
-        assert_int_equal(verbs_port_max_mtu_bytes(&port), mtus[6 - i]);
+        assert_int_equal(verbs_mtu_bytes(port.attr.active_mtu), mtus[i]);
+        assert_int_equal(verbs_mtu_bytes(port.attr.max_mtu), mtus[6 - i]);
     }
 }
 

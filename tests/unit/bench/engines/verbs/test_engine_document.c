@@ -38,13 +38,6 @@ int verbs_worth(const struct bench_setup *s)
     return is_worth;
 }
 
-const char *verbs_ports_of(const struct topology *t, struct arena *a)
-{
-    (void)t;
-    (void)a;
-    return "-";
-}
-
 /* ---- a directory ---- */
 
 static int is_there(const char *name)
