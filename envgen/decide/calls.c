@@ -90,8 +90,7 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
         const struct bench_candidate *c = &p->candidates[i];
         if (strcmp(c->launch.label, launch) != 0)
             continue;
-        out.options = arena_grow(d->arena, out.options, (size_t)out.noptions, sizeof *out.options);
-        struct env_option *o = &out.options[out.noptions++];
+        struct env_option *o = &ARENA_ADD(d->arena, out.options, out.noptions);
         *o = (struct env_option){.call = decide_knobs(d->arena, &c->call),
                                  .time_us = c->time_us,
                                  .status = c->status,
@@ -180,11 +179,6 @@ static void share_gap(const struct env_decisions *d, const struct env_point *sma
  * in each of three times does, a factor of four apart. */
 #define BENT 1.3
 
-/* Microseconds a byte. */
-struct slope {
-    double median, low, high; /* median 0: cannot be told */
-};
-
 static const struct env_option *option_of(const struct env_point *p, const char *call)
 {
     int i = env_find_option(p, call);
@@ -202,19 +196,21 @@ static int largest(const struct env_point *points, int n, const char *call, cons
     return count;
 }
 
-static struct slope slope_between(const struct env_point *lower, const struct env_point *upper, const char *call)
+/* Microseconds a byte. */
+static struct bench_interval slope_between(const struct env_point *lower, const struct env_point *upper,
+                                           const char *call)
 {
     struct bench_interval from = option_of(lower, call)->time_us, to = option_of(upper, call)->time_us;
     double bytes = (double)(upper->bytes - lower->bytes);
-    return (struct slope){(to.median - from.median) / bytes, (to.low - from.high) / bytes,
-                          (to.high - from.low) / bytes};
+    return (struct bench_interval){(to.median - from.median) / bytes, (to.low - from.high) / bytes,
+                                   (to.high - from.low) / bytes};
 }
 
 /* Of a straight line through three sizes: where the upper two are not as steep as the lower two it is none. Medians say
  * so as well, for wide intervals agree with anything. */
-static int is_straight(const struct env_point *const at[SIZES], const char *call, struct slope *steep)
+static int is_straight(const struct env_point *const at[SIZES], const char *call, struct bench_interval *steep)
 {
-    struct slope before = slope_between(at[2], at[1], call);
+    struct bench_interval before = slope_between(at[2], at[1], call);
     *steep = slope_between(at[1], at[0], call);
     return steep->low > 0 && steep->low <= before.high && before.low <= steep->high &&
            steep->median <= BENT * before.median && before.median <= BENT * steep->median;
@@ -248,7 +244,7 @@ static int has_less_steep(const struct env_point *points, int n, double steep, d
 static int goes_on(const struct env_point *points, const struct env_point *untouched_points, int n, double margin)
 {
     const struct env_point *last = &points[n - 1], *at[SIZES];
-    struct slope ours, defaults;
+    struct bench_interval ours, defaults;
     if (last->chosen < 0 || last->chosen == last->fallback)
         return 1;
     const char *call = last->options[last->chosen].call.label;
@@ -268,12 +264,6 @@ static int goes_on(const struct env_point *points, const struct env_point *untou
 }
 
 /* ---- shapes that a tuner cannot tell apart ---- */
-
-static int by_bytes(const void *a, const void *b)
-{
-    const struct env_point *x = a, *y = b;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
 
 /* How much longer a call takes than what would be chosen, where that is most; INFINITY where it is not known. */
 static double greatest_loss(struct env_point *const *at, int n, const char *label)
@@ -343,13 +333,12 @@ static void agree(struct env_decisions *d, const struct sides *all)
         most = all->items[i].slice.count > most->slice.count ? &all->items[i] : most;
     for (int k = 0; k < most->slice.count; k++) {
         int found = 0;
-        for (const struct side *side = all->items; side < all->items + all->n; side++) {
-            at[found] = side->slice.count ? bsearch(&most->points[k], side->points, (size_t)side->slice.count,
-                                                    sizeof *side->points, by_bytes)
-                                          : NULL;
-            if (at[found] && at[found]->chosen >= 0)
-                of[found++] = side->shape;
-        }
+        for (int i = 0; i < all->n; i++)
+            for (int p = 0; p < all->items[i].slice.count; p++)
+                if (all->items[i].points[p].bytes == most->points[k].bytes && all->items[i].points[p].chosen >= 0) {
+                    at[found] = &all->items[i].points[p];
+                    of[found++] = all->items[i].shape;
+                }
         if (found > 1)
             agree_at(d, of, at, found);
     }
@@ -459,18 +448,12 @@ static void finish_range(struct env_decisions *d, struct env_range *r)
         }
 }
 
-static void add_range(struct env_decisions *d, struct env_coll *c, const struct env_range *r)
-{
-    ARENA_ADD(d->arena, c->ranges, c->nranges) = *r;
-}
-
 /* What is left to NCCL between measured sizes, or beyond them. */
 static void add_open(struct env_decisions *d, struct env_coll *c, uint64_t min_bytes, uint64_t max_bytes,
                      const char *why)
 {
-    add_range(d, c,
-              &(struct env_range){
-                  .min_bytes = min_bytes, .max_bytes = max_bytes, .call = untouched, .gain = {1, 1, 1, 0}, .why = why});
+    ARENA_ADD(d->arena, c->ranges, c->nranges) = (struct env_range){
+        .min_bytes = min_bytes, .max_bytes = max_bytes, .call = untouched, .gain = {1, 1, 1, 0}, .why = why};
 }
 
 static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points,
@@ -490,7 +473,7 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
         else if (!goes_on(points, untouched_points, n, d->margin))
             r.max_bytes = points[n - 1].bytes;
         finish_range(d, &r);
-        add_range(d, c, &r);
+        ARENA_ADD(d->arena, c->ranges, c->nranges) = r;
         if (k < n && begin > r.max_bytes + 1)
             add_open(d, c, r.max_bytes + 1, begin - 1, "neither choice is proven to be no slower at the other size");
         if (k == n && r.max_bytes != ENV_OPEN)
@@ -560,9 +543,8 @@ void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struc
                 side->points[k].total_gain = total_gain(&side->points[k], launch_of(&shapes[i]));
             if (!count)
                 continue;
-            shapes[i].colls = arena_grow(d->arena, shapes[i].colls, (size_t)shapes[i].ncolls, sizeof *shapes[i].colls);
-            struct env_coll *c = &shapes[i].colls[shapes[i].ncolls++];
-            *c = (struct env_coll){.coll = coll};
+            struct env_coll *c = &ARENA_ADD(d->arena, shapes[i].colls, shapes[i].ncolls);
+            c->coll = coll;
             make_ranges(d, c, side->points,
                         shapes[i].chosen > 0 ? read_points(d, BENCH_DEFAULT, &all, side->slice) : NULL, count);
         }

@@ -1,9 +1,7 @@
-/* Gains, the mean of many, and what each point is worth to a workload: the time that one of its steps spends there by
- * default. */
+/* Gains, and the mean of many. */
 #include <limits.h>
 #include <math.h>
 
-#include "bench/search/workload_profile.h"
 #include "core/coll.h"
 #include "core/units.h"
 #include "envgen/decide/decide.h"
@@ -59,24 +57,4 @@ struct bench_knobs decide_knobs(struct arena *a, const struct bench_knobs *k)
     for (int i = 0; i < k->nsettings; i++)
         copy[i] = (struct bench_setting){arena_strdup(a, k->settings[i].name), arena_strdup(a, k->settings[i].value)};
     return (struct bench_knobs){arena_strdup(a, k->label), copy, k->nsettings};
-}
-
-void decide_weigh(struct env_decisions *d, struct decide_slice *s)
-{
-    double *weights = arena_alloc(d->arena, (size_t)(s->count + 1) * sizeof *weights);
-    uint64_t *sizes = arena_alloc(d->arena, (size_t)(s->count + 1) * sizeof *sizes);
-    for (int i = 0, k; i < s->count && d->workload; i = k) { /* the points of one collective stand together, by size */
-        const struct bench_point *p = &s->points[i];
-        for (k = i; k < s->count && s->points[k].coll == p->coll; k++)
-            sizes[k] = s->points[k].bytes;
-        workload_profile_calls(d->workload, p->coll, &(struct bench_shape){p->nodes, p->ranks}, sizes + i, k - i,
-                               weights + i);
-    }
-    for (int i = 0; i < s->count; i++) {
-        const struct bench_point *p = &s->points[i];
-        const struct bench_candidate *c = p->untouched < 0 ? NULL : &p->candidates[p->untouched];
-        weights[i] *= c && decide_timed(c) ? c->time_us.median : 0;
-        s->worth += weights[i];
-    }
-    s->weights = s->worth > 0 ? weights : NULL;
 }

@@ -23,19 +23,13 @@ int decide_timed(const struct bench_candidate *c);
 /* A copy that does not depend on the results it came from. */
 struct bench_knobs decide_knobs(struct arena *a, const struct bench_knobs *k);
 
-/* Fill the weights, in `d`'s arena: the time that a step of its workload spends at each point by default; none without
- * a workload, or where it calls nothing of the kind. `worth` is their sum. */
-void decide_weigh(struct env_decisions *d, struct decide_slice *s);
+/* ---- calls.c ---- */
 
-/* ---- launch.c, calls.c: of all shapes, a slice each; of `n` shapes that a tuner cannot tell apart ---- */
-
-/* Fill launches, chosen and why. */
-void decide_launches(struct env_decisions *d, const struct decide_slice *slices);
-
-/* Fill colls, each for its chosen launch. */
+/* Fill colls, each for its chosen launch, of `n` shapes that a tuner cannot tell apart, a slice each. */
 void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n);
 
-/* ---- fabric.c ---- */
+/* ---- network.c: from the fabric, and what the topology alone justifies, only where NCCL's own choice would be wrong
+ * ---- */
 
 /* Add to `d`, after what was measured on GPUs and before what the topology says. A list of HCAs that was measured on
  * GPUs stays unless it names a port that is left out here. A rail that is bad on one node is left out on all; classes
@@ -49,8 +43,6 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
 struct env_setting env_gdr_level(const struct topology *t, const int *classes, const struct verbs_fabric *f,
                                  const struct verbs_decision *v);
 
-/* ---- topology_settings.c: what the topology alone justifies, only where NCCL's own choice would be wrong ---- */
-
 /* NCCL_SOCKET_IFNAME of a class of nodes. NCCL left alone uses every running interface with an address that is not
  * called docker*, lo* or virbr*, or only those called ib* when there are any (NCCL 2.30, src/misc/socket.cc,
  * src/os/linux.cc). That is wrong where it takes in interfaces that do not lead off the machine: bridges and tunnels of
@@ -58,19 +50,5 @@ struct env_setting env_gdr_level(const struct topology *t, const int *classes, c
  * Allocated in `a`. */
 struct env_setting env_socket_ifname(const struct topo_class *c, struct arena *a);
 
-#define ENV_INTERFACES 16 /* NCCL looks no further than this many */
-
-/* The interfaces of a class that NCCL takes when nothing is set; their number. */
-int env_socket_automatic(const struct topo_class *c, const struct topo_netdev *out[ENV_INTERFACES]);
-
-/* The setting of a class of nodes, or NULL: of all; NULL: there is none. */
-struct env_setting *decide_find_setting(struct env_decisions *d, const char *name, const char *node_class);
-
-/* Add a copy of the setting, unless one of that name is there that has a value, or has as little. */
-void env_take_setting(struct env_decisions *d, struct env_setting s);
-
-/* The same of what every class of nodes should have: for all where they agree, else of those with a value for each. */
-void env_add_by_class(struct env_decisions *d, const struct topology *t, struct env_setting *each);
-
-/* Add that for all or for single classes, and split between classes what was measured. */
+/* Add NCCL_SOCKET_IFNAME for all or for single classes, and split between classes what was measured. */
 void env_classes(struct env_decisions *d, const struct topology *t);

@@ -44,11 +44,9 @@ static int read_setting(const struct bench_setting *s, struct env_table_rule *ru
 
 static int read_call(const struct bench_knobs *call, struct env_table_rule *rule, struct err *e)
 {
-    for (int i = 0; i < call->nsettings; i++) {
-        int rc = read_setting(&call->settings[i], rule, e);
-        if (rc)
-            return rc;
-    }
+    for (int i = 0; i < call->nsettings; i++)
+        if (read_setting(&call->settings[i], rule, e))
+            return ERR_FAILED;
     if (rule->chunk_bytes > 0 && rule->channels < 0)
         return err_set(e, ERR_FAILED, "an NCCL result sets chunk_bytes without channels, which a tuner cannot do");
     return 0;
@@ -83,11 +81,11 @@ static int rules_of_shape(struct builder *b, const struct env_shape *s, enum env
             struct env_table_rule rule = {
                 s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,     s->nodes,
                 s->nodes,         s->ranks,     s->ranks,     reg_buff, basis, s->nodes, r->why, s->buffers};
-            int rc = r->call.nsettings ? read_call(&r->call, &rule, b->err) : 0;
-            if (rc)
-                return rc;
-            if (r->call.nsettings)
-                add_rule(b, out, rule);
+            if (!r->call.nsettings)
+                continue;
+            if (read_call(&r->call, &rule, b->err))
+                return ERR_FAILED;
+            add_rule(b, out, rule);
         }
     return 0;
 }
@@ -240,15 +238,11 @@ static int add_predicted(struct builder *b)
 static int by_basis(const void *a, const void *b)
 {
     const struct env_table_rule *x = *(struct env_table_rule *const *)a, *y = *(struct env_table_rule *const *)b;
-    int c = (x->basis > y->basis) - (x->basis < y->basis);
-    if (!c)
-        c = x->buffers - y->buffers;
-    if (!c)
-        c = (x->nodes_low > y->nodes_low) - (x->nodes_low < y->nodes_low);
-    if (!c)
-        c = (x->ranks_low > y->ranks_low) - (x->ranks_low < y->ranks_low);
-    if (!c)
-        c = (x->coll > y->coll) - (x->coll < y->coll);
+    const int of_x[] = {(int)x->basis, x->buffers, x->nodes_low, x->ranks_low, x->coll};
+    const int of_y[] = {(int)y->basis, y->buffers, y->nodes_low, y->ranks_low, y->coll};
+    int c = 0;
+    for (size_t i = 0; i < sizeof of_x / sizeof *of_x && !c; i++)
+        c = (of_x[i] > of_y[i]) - (of_x[i] < of_y[i]);
     return c ? c : (x->min_bytes > y->min_bytes) - (x->min_bytes < y->min_bytes);
 }
 

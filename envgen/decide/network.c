@@ -1,4 +1,5 @@
-/* Settings from a measured fabric: how far GPUDirect RDMA is worth it, HCAs, interfaces. */
+/* What the network of the nodes asks for. The topology alone: interfaces, and what differs between classes of nodes. A
+ * measured fabric: how far GPUDirect RDMA is worth it, HCAs, interfaces. */
 #include "envgen/decide/steps.h"
 
 #include <string.h>
@@ -6,6 +7,181 @@
 #include "bench/fabric/fabric.h"
 #include "core/vars/parse.h"
 #include "probe/topology/topology.h"
+
+/* ---- interfaces that the topology shows ---- */
+
+/* Interfaces of container and tunnel software by the names that it gives them. Docker's, libvirt's and the loopback
+ * are left out by NCCL itself. */
+static const struct {
+    const char *prefix, *owner;
+} local_names[] = {{"br-", "a Docker network"},
+                   {"cni", "Kubernetes"},
+                   {"flannel", "Flannel"},
+                   {"cali", "Calico"},
+                   {"tunl", "an IP-in-IP tunnel"},
+                   {"vxlan", "a VXLAN tunnel"},
+                   {"cilium", "Cilium"},
+                   {"lxc", "a container"},
+                   {"lxd", "LXD"},
+                   {"incusbr", "Incus"},
+                   {"podman", "Podman"},
+                   {"nerdctl", "containerd"},
+                   {"veth", "a container"},
+                   {"vnet", "a virtual machine"},
+                   {"weave", "Weave"},
+                   {"kube", "Kubernetes"},
+                   {"nodelocaldns", "Kubernetes"},
+                   {"dummy", "a dummy interface"},
+                   {"tap", "a virtual machine"},
+                   {"tun", "a tunnel"},
+                   {"wg", "WireGuard"},
+                   {"tailscale", "Tailscale"},
+                   {"ovs", "Open vSwitch"},
+                   {"antrea", "Antrea"}};
+
+static int begins(const char *name, const char *prefix)
+{
+    return !strncmp(name, prefix, strlen(prefix));
+}
+
+/* What NCCL takes when nothing is set: the first group that has a member. */
+static int nccl_group(const char *name)
+{
+    static const char *const late[] = {"docker", "lo", "virbr"};
+    if (begins(name, "ib"))
+        return 0;
+    for (int i = 0; i < 3; i++)
+        if (begins(name, late[i]))
+            return 2 + i;
+    return 1;
+}
+
+#define INTERFACES 16 /* NCCL looks no further than this many */
+
+/* The interfaces of a class that NCCL takes when nothing is set; their number. */
+static int list_automatic(const struct topo_class *c, const struct topo_netdev *out[INTERFACES])
+{
+    int n = 0;
+    for (int group = 0; group < 5 && !n; group++)
+        for (int i = 0; i < c->nnetdevs && n < INTERFACES; i++) {
+            const struct topo_netdev *dev = &c->netdevs[i];
+            if (dev->state == TOPO_STATE_ACTIVE && dev->naddresses > 0 && nccl_group(dev->name) == group)
+                out[n++] = dev;
+        }
+    return n;
+}
+
+static const char *owner_by_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof local_names / sizeof *local_names; i++)
+        if (begins(name, local_names[i].prefix))
+            return local_names[i].owner;
+    return NULL;
+}
+
+/* Who owns an interface that does not lead off the machine; NULL when it may. A bridge does when a NIC is one of its
+ * ports. */
+static const char *local_owner(const struct topo_class *c, const struct topo_netdev *dev)
+{
+    if (dev->kind == TOPO_NET_LOOPBACK)
+        return "the loopback";
+    if (dev->kind == TOPO_NET_PHYSICAL || dev->kind == TOPO_NET_BOND)
+        return NULL;
+    if (dev->kind == TOPO_NET_BRIDGE) {
+        for (int i = 0; i < c->nnetdevs; i++)
+            if (c->netdevs[i].master && !strcmp(c->netdevs[i].master, dev->name) && !owner_by_name(c->netdevs[i].name))
+                return NULL;
+        const char *owner = owner_by_name(dev->name);
+        return owner ? owner : "a bridge without a NIC";
+    }
+    return owner_by_name(dev->name);
+}
+
+/* NCCL splits at ',' and ':' and gives '^' and '=' a meaning. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+struct env_setting env_socket_ifname(const struct topo_class *c, struct arena *a)
+{
+    struct env_setting s = {.family = "nccl", .name = "NCCL_SOCKET_IFNAME", .source = "topology"};
+    const struct topo_netdev *devs[INTERFACES];
+    int n = list_automatic(c, devs);
+    const char *own = "", *foreign = "";
+    int nown = 0, nforeign = 0;
+    for (int i = 0; i < n; i++) {
+        const char *owner = local_owner(c, devs[i]);
+        if (!owner)
+            own = arena_printf(a, "%s%s%s", own, nown++ ? "," : "", devs[i]->name);
+        else
+            foreign = arena_printf(a, "%s%s%s (%s)", foreign, nforeign++ ? ", " : "", devs[i]->name, owner);
+        size_t length = strlen(devs[i]->name);
+        int plain = length > 0 && length < 16 && strspn(devs[i]->name, PLAIN) == length;
+        if (!owner && !plain) {
+            s.why = arena_printf(a, "interface '%s' has a name that cannot be written as a setting", devs[i]->name);
+            return s;
+        }
+    }
+    if (!n) {
+        s.why = "the topology shows no running network interface with an address";
+    } else if (!nforeign) {
+        s.why = arena_printf(a, "NCCL's own choice, %s, is what the topology shows%s", own,
+                             nown > 1 ? "; which of them is best is a question for measurements" : "");
+    } else if (!nown) {
+        s.why = arena_printf(a, "no interface leads off this machine: NCCL would use %s", foreign);
+    } else {
+        s.value = arena_printf(a, "=%s", own);
+        s.why = arena_printf(a, "NCCL by itself would also use %s, which other nodes cannot reach", foreign);
+    }
+    return s;
+}
+
+/* ---- classes of nodes ---- */
+
+/* Add a copy of the setting, unless one of that name is there that has a value, or has as little. */
+static void take_setting(struct env_decisions *d, struct env_setting s)
+{
+    s.name = arena_strdup(d->arena, s.name);
+    s.value = arena_strdup(d->arena, s.value);
+    s.why = arena_strdup(d->arena, s.why);
+    s.node_class = arena_strdup(d->arena, s.node_class);
+    struct env_setting *old = s.node_class ? NULL : env_find_setting(d, s.name);
+    if (!old)
+        env_add_setting(d, s);
+    else if (!old->value && s.value)
+        *old = s;
+}
+
+/* Whether there is anybody of the class, or nobody of any is known. */
+static int has_hosts(const struct topology *t, int class_index)
+{
+    int n = !t->nhosts;
+    for (int h = 0; h < t->nhosts && !n; h++)
+        n = t->hosts[h].class_index == class_index;
+    return n;
+}
+
+/* The same of what every class of nodes should have: for all where they agree, else of those with a value for each. */
+static void add_by_class(struct env_decisions *d, const struct topology *t, struct env_setting *each)
+{
+    int n = t->nclasses, alike = 1, first = 0;
+    while (first < n - 1 && !has_hosts(t, first))
+        first++;
+    for (int c = first + 1; c < n; c++)
+        alike = alike &&
+                (!has_hosts(t, c) || (each[c].value && each[first].value ? !strcmp(each[c].value, each[first].value)
+                                                                         : each[c].value == each[first].value));
+    struct env_setting common = each[first];
+    if (!alike) {
+        common.value = NULL;
+        common.why = "classes of nodes need different values, see nccl.d/";
+    }
+    if (n)
+        take_setting(d, common);
+    for (int c = 0; c < n && !alike; c++) {
+        each[c].node_class = t->classes[c].name;
+        if (each[c].value)
+            take_setting(d, each[c]);
+    }
+}
 
 /* ---- GPUDirect RDMA, from what every port did with the memory of every GPU of its node ---- */
 
@@ -101,8 +277,6 @@ struct env_setting env_gdr_level(const struct topology *t, const int *classes, c
     return s;
 }
 
-/* ---- the rest ---- */
-
 struct job {
     struct env_decisions *d;
     const struct topology *t;
@@ -168,7 +342,7 @@ static void add_hcas(const struct job *j, const struct verbs_setting *s)
         int node = node_of(j, c);
         each[c] = setting(s->name, node < 0 ? NULL : verbs_hca_list(j->f, &j->v, node), s->why);
     }
-    env_add_by_class(j->d, j->t, each);
+    add_by_class(j->d, j->t, each);
 }
 
 static void add_considered(const struct job *j)
@@ -187,18 +361,17 @@ static void add_considered(const struct job *j)
     for (int n = 0; n < j->f->nodes; n++)
         if (j->v.nodes_out[n])
             out = arena_printf(a, "%s; jobs are better off without %s: %s", out, j->f->names[n], j->v.nodes_out[n]);
-    env_take_setting(j->d, setting("NCCL_IB_HCA", NULL,
-                                   arena_printf(a, "no port is left out: %d of %d tries between ports worked%s", good,
-                                                j->f->ntries, out)));
+    take_setting(j->d, setting("NCCL_IB_HCA", NULL,
+                               arena_printf(a, "no port is left out: %d of %d tries between ports worked%s", good,
+                                            j->f->ntries, out)));
     if (crossing)
-        env_take_setting(
-            j->d,
-            setting("NCCL_CROSS_NIC", NULL,
-                    arena_printf(a, "different rails reach one another: %d tries between them worked", crossing)));
+        take_setting(j->d, setting("NCCL_CROSS_NIC", NULL,
+                                   arena_printf(a, "different rails reach one another: %d tries between them worked",
+                                                crossing)));
     for (int i = 0; i < j->f->nodes * j->f->rails; i++)
         roce += j->f->ports[i].name && !j->f->ports[i].gids.infiniband;
     if (roce)
-        env_take_setting(j->d, setting("NCCL_IB_GID_INDEX", NULL, j->v.gid));
+        take_setting(j->d, setting("NCCL_IB_GID_INDEX", NULL, j->v.gid));
 }
 
 /* ---- interfaces ---- */
@@ -239,10 +412,10 @@ static const char *append(const struct job *j, const char *list, const char *nam
 static struct env_setting socket_of(const struct job *j, int class_index)
 {
     const struct topo_class *c = &j->t->classes[class_index];
-    const struct topo_netdev *automatic[ENV_INTERFACES];
+    const struct topo_netdev *automatic[INTERFACES];
     struct env_setting s = setting("NCCL_SOCKET_IFNAME", NULL, NULL);
     const char *good = "", *lost = "", *any = "";
-    int n = env_socket_automatic(c, automatic), nlost = 0;
+    int n = list_automatic(c, automatic), nlost = 0;
     for (int i = 0; i < n; i++) {
         struct lead l = follow(j, class_index, automatic[i]->name);
         if (l.nodes && l.full == l.nodes)
@@ -281,11 +454,11 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
         if (!strcmp(s->name, "NCCL_IB_HCA"))
             add_hcas(&j, s);
         else
-            env_take_setting(d, setting(s->name, s->value, s->why));
+            take_setting(d, setting(s->name, s->value, s->why));
     }
     struct env_setting gdr = env_gdr_level(t, j.classes, f, &j.v);
     if (gdr.why)
-        env_take_setting(d, gdr);
+        take_setting(d, gdr);
     add_considered(&j);
     if (!f->ninterfaces || f->nodes < 2)
         return;
@@ -293,5 +466,67 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
     for (int c = 0; c < t->nclasses; c++)
         each[c] = node_of(&j, c) < 0 ? setting("NCCL_SOCKET_IFNAME", NULL, "no node of this class was measured")
                                      : socket_of(&j, c);
-    env_add_by_class(d, t, each);
+    add_by_class(d, t, each);
+}
+
+/* ---- what only some classes have the devices for ---- */
+
+/* The node-local variables: lists of ports, or of interfaces. */
+static const struct local {
+    const char *name;
+    int is_port;
+} locals[] = {{"NCCL_IB_HCA", 1}, {"NCCL_SOCKET_IFNAME", 0}, {"NCCL_OOB_NET_IFNAME", 0}};
+
+/* Whether a class has every device that the value names. */
+static int holds_for(const struct local *l, const char *value, const struct topo_class *c)
+{
+    struct env_devices list;
+    env_parse_devices(value, &list);
+    for (int i = 0, found; i < list.count && !list.exclude; i++) {
+        found = 0;
+        for (int k = 0; k < c->nports && l->is_port; k++)
+            found |= env_device_matches(&list, &list.list[i], c->ports[k].hca, c->ports[k].port);
+        for (int k = 0; k < c->nnetdevs && !l->is_port; k++)
+            found |= env_device_matches(&list, &list.list[i], c->netdevs[k].name, -1);
+        if (!found)
+            return 0;
+    }
+    return 1;
+}
+
+static void split(struct env_decisions *d, int index, const struct local *l, const struct topology *t)
+{
+    struct env_setting s = d->settings[index];
+    int fits = 0;
+    for (int c = 0; c < t->nclasses; c++)
+        fits += holds_for(l, s.value, &t->classes[c]);
+    if (fits == t->nclasses)
+        return;
+    for (int c = 0; c < t->nclasses; c++)
+        if (holds_for(l, s.value, &t->classes[c])) {
+            struct env_setting own = s;
+            own.node_class = arena_strdup(d->arena, t->classes[c].name);
+            env_add_setting(d, own);
+        }
+    d->settings[index].value = NULL;
+    d->settings[index].why =
+        arena_printf(d->arena, "%d of %d classes of nodes have the devices of %s: nccl.d/ has it for those", fits,
+                     t->nclasses, s.value);
+}
+
+void env_classes(struct env_decisions *d, const struct topology *t)
+{
+    int measured = d->nsettings;
+    for (int i = 0; i < measured && t->nclasses > 1; i++) {
+        const struct env_setting s = d->settings[i];
+        for (const struct local *l = locals; l < locals + sizeof locals / sizeof *locals && s.value; l++)
+            if (!s.node_class && !strcmp(l->name, s.name))
+                split(d, i, l, t);
+    }
+    if (env_find_setting(d, "NCCL_SOCKET_IFNAME")) /* what was measured goes before what the topology says */
+        return;
+    struct env_setting *each = arena_alloc(d->arena, ((size_t)t->nclasses + 1) * sizeof *each);
+    for (int c = 0; c < t->nclasses; c++)
+        each[c] = env_socket_ifname(&t->classes[c], d->arena);
+    add_by_class(d, t, each);
 }
