@@ -74,10 +74,9 @@ static struct verbs_gid_table unpack_gids(const struct gid_list *list, struct ar
 }
 
 /* The smallest proof: one verified sample of small writes. */
-static int prove_pair(struct verbs_pair *p, int lead, double patience_s, struct err *e)
+static int prove_pair(struct verbs_pair *p, int lead, struct err *e)
 {
-    const struct verbs_shot shot = {
-        .test = VERBS_WRITE, .bytes = 8, .samples = 1, .sample_s = 0.0001, .patience_s = patience_s};
+    const struct verbs_shot shot = {.test = VERBS_WRITE, .bytes = 8, .samples = 1, .sample_s = 0.0001};
     struct verbs_figures f;
     return verbs_measure(p, &shot, lead, &f, e);
 }
@@ -91,7 +90,7 @@ int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, co
     char words[VERBS_FAILURE_TEXT];
     *p = (struct verbs_pair){0};
     pack_gids(own, &mine);
-    int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);
+    int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + VERBS_PATIENCE_S);
     if (error)
         return err_set(e, ERR_FAILED, "%s: %s", channel->me, verbs_say_errno(words, VERBS_EXCHANGE, error));
 
@@ -108,7 +107,7 @@ int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, co
         struct err failure = {0};
         code = verbs_pair_connect(p, &s, channel, &failure);
         if (!code)
-            code = prove_pair(p, lead, setup->patience_s, &failure);
+            code = prove_pair(p, lead, &failure);
         if (!code) {
             if (s.gid < own->count)
                 own->gids[s.gid].proven = 1;

@@ -202,21 +202,21 @@ static int take_sample(struct run *r, double *time_us, struct err *e)
     *mine = (struct verbs_report){.number = (uint64_t)r->messages};
     r->seed++;
     fill_source(r);
-    int code = verbs_pair_agree(c, mine, &theirs, progress_now_s() + r->shot->patience_s, e);
+    int code = verbs_pair_agree(c, mine, &theirs, progress_now_s() + VERBS_PATIENCE_S, e);
     if (code)
         return code;
     if (!r->lead)
         r->messages = theirs.number <= MAX_MESSAGES ? (int)theirs.number : MAX_MESSAGES;
 
     double began_s = progress_now_s();
-    r->deadline_s = began_s + r->shot->patience_s;
+    r->deadline_s = began_s + VERBS_PATIENCE_S;
     if (r->shot->test == VERBS_PING)
         ping_all(r);
     else if (r->shot->test == VERBS_BOTH || r->lead)
         write_all(r);
     mine->time_us = (progress_now_s() - began_s) * 1e6;
     /* Who only receives waits as long as the other side may take to write. */
-    code = verbs_pair_agree(c, mine, &theirs, r->deadline_s + r->shot->patience_s, e);
+    code = verbs_pair_agree(c, mine, &theirs, r->deadline_s + VERBS_PATIENCE_S, e);
     if (code)
         return code;
     double slower_us = r->shot->test != VERBS_BOTH      ? (r->lead ? mine : &theirs)->time_us
@@ -225,7 +225,7 @@ static int take_sample(struct run *r, double *time_us, struct err *e)
     *time_us = slower_us / r->messages / (r->shot->test == VERBS_PING ? 2 : 1);
 
     verify_payload(r);
-    return verbs_pair_agree(c, mine, &theirs, progress_now_s() + r->shot->patience_s, e);
+    return verbs_pair_agree(c, mine, &theirs, progress_now_s() + VERBS_PATIENCE_S, e);
 }
 
 int verbs_measure(struct verbs_pair *p, const struct verbs_shot *shot, int lead, struct verbs_figures *f, struct err *e)

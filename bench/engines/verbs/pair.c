@@ -57,10 +57,10 @@ int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_report *m
     return err_set(e, ERR_FAILED, "%s: %s", here ? c->me : c->peer, here ? mine->failure : theirs->failure);
 }
 
-static int agree_on_step(struct verbs_pair *p, const struct verbs_report *mine, double patience_s, struct err *e)
+static int agree_on_step(struct verbs_pair *p, const struct verbs_report *mine, struct err *e)
 {
     struct verbs_report theirs;
-    return verbs_pair_agree(p->channel, mine, &theirs, progress_now_s() + patience_s, e);
+    return verbs_pair_agree(p->channel, mine, &theirs, progress_now_s() + VERBS_PATIENCE_S, e);
 }
 
 /* ---- this side ---- */
@@ -216,12 +216,12 @@ int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setu
                  VERBS_MAX_QPS);
     else
         make_side(p, setup, &report);
-    int code = agree_on_step(p, &report, setup->patience_s, e);
+    int code = agree_on_step(p, &report, e);
     if (code)
         return code;
 
     fill_card(p, setup, &mine);
-    int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);
+    int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + VERBS_PATIENCE_S);
     if (error)
         note_failure(&report, VERBS_EXCHANGE, error);
     else
@@ -230,7 +230,7 @@ int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setu
         to_rts(p, setup, &mine, &theirs, &report);
     p->peer_target = theirs.target;
     p->peer_key = theirs.key;
-    return agree_on_step(p, &report, setup->patience_s, e);
+    return agree_on_step(p, &report, e);
 }
 
 void verbs_pair_close(struct verbs_pair *p)

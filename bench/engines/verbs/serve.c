@@ -20,17 +20,12 @@
 #define NET_PATIENCE_S 3.0
 #define MOST_PORTS     64
 
-/* The most that one step between two ports may take. */
-#define VERBS_PATIENCE_S 60.0
-
 #define QPS 2
 
 /* Messages large enough for the rate of any link on two queue pairs, small enough for a slow one. */
-static const struct verbs_shot full[] = {{VERBS_WRITE, 65536, 5, 0.05, VERBS_PATIENCE_S},
-                                         {VERBS_BOTH, 65536, 3, 0.05, VERBS_PATIENCE_S},
-                                         {VERBS_PING, 8, 3, 0.01, VERBS_PATIENCE_S},
-                                         {VERBS_WRITE, 8, 3, 0.01, VERBS_PATIENCE_S}};
-static const struct verbs_shot brief[] = {{VERBS_WRITE, 65536, 3, 0.005, VERBS_PATIENCE_S}};
+static const struct verbs_shot full[] = {
+    {VERBS_WRITE, 65536, 5, 0.05}, {VERBS_BOTH, 65536, 3, 0.05}, {VERBS_PING, 8, 3, 0.01}, {VERBS_WRITE, 8, 3, 0.01}};
+static const struct verbs_shot brief[] = {{VERBS_WRITE, 65536, 3, 0.005}};
 
 struct verbs_server {
     struct connection head;
@@ -167,8 +162,7 @@ static int measure_pair(struct verbs_pair *pair, const struct verbs_order *o, st
 
 static void try_pair(struct verbs_server *s, const struct verbs_order *o, struct verbs_answer *a)
 {
-    struct verbs_pair_setup setup = {
-        .qps = QPS, .max_bytes = full[0].bytes, .patience_s = VERBS_PATIENCE_S, .hasty = o->brief};
+    struct verbs_pair_setup setup = {.qps = QPS, .max_bytes = full[0].bytes, .hasty = o->brief};
     struct verbs_attempt used = {.kind = VERBS_GID_NO_KIND};
     struct verbs_link link;
     struct err e = {0};
@@ -187,7 +181,7 @@ static void try_pair(struct verbs_server *s, const struct verbs_order *o, struct
 
 /* ---- GPUs ---- */
 
-static const struct verbs_shot gpu_shot = {VERBS_WRITE, 65536, 5, 0.02, VERBS_PATIENCE_S};
+static const struct verbs_shot gpu_shot = {VERBS_WRITE, 65536, 5, 0.02};
 
 /* Both ways between this port and its partner's; `gpu` NULL: the memory here is the host's. Both sides write in turn,
  * the owner of the GPU first. */
@@ -195,7 +189,7 @@ static int measure_both_ways(struct verbs_server *s, const struct verbs_order *o
                              struct err *e)
 {
     struct verbs_memory memory = {0};
-    struct verbs_pair_setup setup = {.qps = QPS, .max_bytes = gpu_shot.bytes, .patience_s = VERBS_PATIENCE_S};
+    struct verbs_pair_setup setup = {.qps = QPS, .max_bytes = gpu_shot.bytes};
     struct verbs_attempt used;
     struct verbs_link link;
     struct verbs_figures f;

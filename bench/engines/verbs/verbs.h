@@ -70,6 +70,9 @@ char *verbs_say_completion(char text[VERBS_FAILURE_TEXT], enum ibv_wc_status sta
 
 #define VERBS_MAX_QPS 16
 
+/* The most that one step between two ports may take: of connecting, a sample, a word with the other side. */
+#define VERBS_PATIENCE_S 60.0
+
 /* The way to the other side that is not under test. `swap` sends `bytes` bytes and receives as many from the other
  * side's swap of the same turn, until `deadline_s` of progress_now_s(); it returns 0 or an errno. */
 struct verbs_channel {
@@ -94,7 +97,6 @@ struct verbs_pair_setup {
     int gid;                           /* index on this side; not looked at on InfiniBand */
     int qps;                           /* 1 to VERBS_MAX_QPS, the same on both sides */
     uint64_t max_bytes;                /* the largest message, the same on both sides */
-    double patience_s;                 /* for each step of connecting */
     const struct verbs_memory *memory; /* NULL: the host's */
     int hasty;                         /* give up on a peer that is silent for a third of a second instead of five */
 };
@@ -155,10 +157,9 @@ enum verbs_test {
 
 struct verbs_shot {
     enum verbs_test test;
-    uint64_t bytes;    /* 1 to the pair's max_bytes */
-    int samples;       /* 1 to VERBS_SAMPLES, after a warm-up that also finds how many messages fill `sample_s` */
-    double sample_s;   /* what one sample should take */
-    double patience_s; /* for each sample, and each word with the other side */
+    uint64_t bytes;  /* 1 to the pair's max_bytes */
+    int samples;     /* 1 to VERBS_SAMPLES, after a warm-up that also finds how many messages fill `sample_s` */
+    double sample_s; /* what one sample should take */
 };
 
 struct verbs_figures {

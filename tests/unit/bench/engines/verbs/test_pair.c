@@ -81,8 +81,7 @@ static int run_job(const struct job *j, const struct verbs_channel *c, int lead,
     struct verbs_pair_setup setup = {.port = ports[!lead],
                                      .gid = pick_gid(j, (const struct verbs_port *const *)ports, lead),
                                      .qps = j->qps,
-                                     .max_bytes = 1 << 20,
-                                     .patience_s = 20};
+                                     .max_bytes = 1 << 20};
     code = verbs_pair_connect(&side_pair, &setup, c, e);
     if (!code && lead && j->before && system(j->before))
         code = err_set(e, ERR_FAILED, "%s failed", j->before);
@@ -158,20 +157,18 @@ static int all_pairs(struct job jobs[HCAS * HCAS], const struct job *like)
     return n;
 }
 
-static const struct verbs_shot write_64k = {VERBS_WRITE, 65536, 5, 0.05, 20};
+static const struct verbs_shot write_64k = {VERBS_WRITE, 65536, 5, 0.05};
 
 TEST_CASE(every_pair)
 {
     need_guest();
     struct job jobs[HCAS * HCAS];
     struct outcome o[HCAS * HCAS];
-    const struct job like = {.qps = 2,
-                             .only = VERBS_GID_NO_KIND,
-                             .shots = {write_64k,
-                                       {VERBS_BOTH, 65536, 3, 0.05, 20},
-                                       {VERBS_PING, 8, 3, 0.05, 20},
-                                       {VERBS_WRITE, 8, 3, 0.05, 20}},
-                             .nshots = 4};
+    const struct job like = {
+        .qps = 2,
+        .only = VERBS_GID_NO_KIND,
+        .shots = {write_64k, {VERBS_BOTH, 65536, 3, 0.05}, {VERBS_PING, 8, 3, 0.05}, {VERBS_WRITE, 8, 3, 0.05}},
+        .nshots = 4};
     int n = all_pairs(jobs, &like);
     double began_s = progress_now_s();
     run_jobs(jobs, n, o);
@@ -198,7 +195,7 @@ static struct outcome run_one(struct job j)
 }
 
 static const struct job rxe0_to_rxe2 = {
-    .hca = {0, 2}, .qps = 1, .only = VERBS_GID_NO_KIND, .shots = {{VERBS_WRITE, 4096, 2, 0.01, 30}}, .nshots = 1};
+    .hca = {0, 2}, .qps = 1, .only = VERBS_GID_NO_KIND, .shots = {{VERBS_WRITE, 4096, 2, 0.01}}, .nshots = 1};
 
 /* A port that is down is named by either side, and works again afterwards. */
 TEST_CASE(a_link_that_is_down)
