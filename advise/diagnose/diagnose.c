@@ -90,7 +90,6 @@ static void read_line(struct diagnosis *d, const char *line)
     d->kernel_lines += is_kernel_line(line);
     double now_s = diag_clock(line);
     d->clock_s = now_s >= 0 ? now_s : d->clock_s;
-    diag_logger_of(line, &d->writer);
     diag_find_origin(d, line);
     line = import_behind_prefix(line);
     diag_read_shape(d, line);

@@ -166,10 +166,6 @@ int diag_merge_run(struct diagnosis *d, struct diag_series *s, int run, struct d
 /* Nonzero if collectives may run within a phase unseen: training, and what nobody knows. */
 int diag_may_hold(const struct diag_phase *p);
 
-/* Parse the prefix of a line by Ray, torchrun, mpirun, srun or DeepSpeed. Fills name, host and
- * is_driver.
- */
-void diag_logger_of(const char *line, struct diag_logger *o);
 /* A file's name with its numbers left out; whether it speaks of a rank or node. */
 #define DIAG_FOLDED 256
 int diag_fold_file(const char *name, char folded[DIAG_FOLDED]);
@@ -482,7 +478,8 @@ void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
 void diag_keep_paste(struct diagnosis *d, const char *line, size_t bytes);
 void diag_read_paste(struct diagnosis *d);
 
-/* Find the origin of a line of a file; and its text: "rank 3, node n7, GPU 2". */
+/* Find who prints a line, by the prefix of Ray, torchrun, mpirun, srun or NCCL; and its text: "rank 3, node n7, GPU 2".
+ */
 struct diag_origins *diag_origins_new(struct arena *a);
 struct diag_events *diag_events_new(struct arena *a);
 void diag_find_origin(struct diagnosis *d, const char *raw);

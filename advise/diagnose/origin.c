@@ -44,16 +44,6 @@ static int rank_of_line(const char *line, int of_any)
     return n && n < 8 && line[n - 1] != ' ' && line[n] == ':' && line[n + 1] == ' ' ? (int)strtol(line, NULL, 10) : -1;
 }
 
-void diag_logger_of(const char *line, struct diag_logger *o)
-{
-    memset(o, 0, sizeof *o);
-    if (read_ray(line, o))
-        return;
-    int rank = rank_of_line(line, 1);
-    if (rank >= 0)
-        snprintf(o->name, sizeof o->name, "rank %d", rank);
-}
-
 /* A name with its numbers left out, and whether it speaks of ranks or nodes. */
 int diag_fold_file(const char *name, char folded[DIAG_FOLDED])
 {
@@ -162,6 +152,10 @@ int diag_rank_of_name(const char *path)
 void diag_find_origin(struct diagnosis *d, const char *raw)
 {
     struct diag_origin *who = &d->who;
+    const int member = rank_of_line(raw, 1);
+    memset(&d->writer, 0, sizeof d->writer);
+    if (!read_ray(raw, &d->writer) && member >= 0)
+        snprintf(d->writer.name, sizeof d->writer.name, "rank %d", member);
     *who = (struct diag_origin){.gpu = -1, .rank = rank_of_line(raw, 0)};
     if (who->rank < 0)
         who->rank = d->file_rank;
