@@ -172,13 +172,9 @@ static int is_section(const char *s, size_t n)
     return s[1] != ' ';
 }
 
-/* NAME=value in front of a program. */
-static int runs_program(const char *s, size_t n)
-{
-    static const char programs[] =
-        " python| torchrun| mpirun| srun| ./| accelerate | deepspeed | pip | bash | vllm | ray | sglang ";
-    return word_in(programs, WORD_OCCURS, s, n);
-}
+/* Behind NAME=value. */
+static const char programs[] =
+    " python| torchrun| mpirun| srun| ./| accelerate | deepspeed | pip | bash | vllm | ray | sglang ";
 
 static void count_line(struct lines *c, const char *s, size_t n)
 {
@@ -200,7 +196,7 @@ static void count_line(struct lines *c, const char *s, size_t n)
     c->continued += name > 0 && name < n && s[name] == '=' && s[n - 1] == '\\';
     c->spaced += name > 0 && name < n && s[name] == '=' && memchr(s + name, ' ', n - name) &&
                  (!memchr(s, '"', n) || memmem(s, n, " (", 2));
-    c->commands += runs_program(s + name, n - name);
+    c->commands += word_in(programs, WORD_OCCURS, s + name, n - name);
     c->quoted += name > 0 && equals + 1 < n && s[equals] == '=' && memchr(s + equals, '"', n - equals) != NULL;
     c->yaml += (name > 0 && name < n && s[name] == ':') || (n > 1 && !memcmp(s, "- ", 2));
     c->sections += is_section(s, n);

@@ -276,11 +276,6 @@ static void check_line_ends(struct lint *l, const struct lint_text *t, const str
               "Write the file with plain LF line ends (dos2unix).");
 }
 
-static int is_template(const struct lint_view *v)
-{
-    return memmem(v->s + v->from, v->to - v->from, "{{", 2) || memmem(v->s + v->from, v->to - v->from, "{%", 2);
-}
-
 static int begins_comment(const char *line)
 {
     line += strspn(line, " \t");
@@ -396,7 +391,7 @@ static int read_data(struct lint *l, struct lint_text *t, const char *kind, stru
     struct lint_view v = {t, t->data, 0, t->bytes, .format = f, .why = &why};
     if (is_our_json(t))
         return 0;
-    t->templated = (f->flags & LINT_TEMPLATE) && is_template(&v);
+    t->templated = (f->flags & LINT_TEMPLATE) && word_in("{{|{%", WORD_OCCURS, t->data, t->bytes);
     if (t->templated)
         v = lint_masked(l, &v);
     t->slurm = strstr(t->data, "SLURM_") || strstr(t->data, "#SBATCH");

@@ -278,14 +278,6 @@ static struct lint_setting *add_line(struct lint *l, const struct lint_view *v, 
 
 /* ---- ini --------------------------------------------------------------------------------------------------------- */
 
-static void find_pair_in_words(struct lint *l, const struct lint_view *v, size_t at, size_t bytes)
-{
-    struct lint_setting *set = lint_setting_new(l, v, at, bytes, LINT_DECLARED);
-    if (set)
-        lint_find(l, NT_PAIR_IN_TWO, set, "A pair is one word here: the value after the blank is lost.",
-                  "Write NAME=value without blanks.");
-}
-
 /* NAME=value "NAME=value" NAME="value", between blanks or commas. Only systemd takes no blanks around '='. */
 static void read_pairs(struct lint *l, const struct lint_view *v, size_t at, size_t end, int is_systemd)
 {
@@ -294,10 +286,14 @@ static void read_pairs(struct lint *l, const struct lint_view *v, size_t at, siz
         size_t stop = lint_find_mark(s, at, end, " \t,\n\\"), from = at, to = stop;
         lint_unquote(s, &from, &to);
         size_t n = lint_name_length(s + from, to - from);
-        if (n > 0 && from + n < to && s[from + n] == '=')
+        const int is_pair = n > 0 && from + n < to && s[from + n] == '=',
+                  in_two = is_systemd && n > 0 && to + 1 < end && s[to] == ' ' && s[to + 1] == '=';
+        struct lint_setting *bare = !is_pair && in_two ? lint_setting_new(l, v, from, n, LINT_DECLARED) : NULL;
+        if (is_pair)
             add_line(l, v, from, n, from + n + 1, to, LINT_DECLARED);
-        else if (is_systemd && n > 0 && to + 1 < end && s[to] == ' ' && s[to + 1] == '=')
-            find_pair_in_words(l, v, from, n);
+        else if (bare)
+            lint_find(l, NT_PAIR_IN_TWO, bare, "A pair is one word here: the value after the blank is lost.",
+                      "Write NAME=value without blanks.");
         at = stop + 1;
     }
 }

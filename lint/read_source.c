@@ -116,8 +116,7 @@ static int value_of(const struct source *p, const struct source_token *t, struct
         return 0;
     if (t->type == SOURCE_STRING) {
         *v = lint_unescape(p->l, p->v, t->from, t->to, t->raw ? 0 : LINT_ESCAPES);
-        return !t->format && !memmem(s, n, "%s", 2) && !memmem(s, n, "%d", 2) && !memchr(s, '{', n) &&
-               !memchr(s, '\n', n);
+        return !t->format && !word_in("%s|%d|{|\n", WORD_OCCURS, s, n);
     }
     *v = (struct lint_view){p->v->t, p->v->s, t->from, t->to, p->v->map};
     return t->type == SOURCE_WORD && (is_number(s, n) || word_in("true|false|True|False", WORD_IS, s, n));
@@ -392,23 +391,18 @@ static void on_token(struct source *p, const struct source_token *t)
     }
 }
 
-static void walk_tokens(struct source *p)
-{
-    struct source_token t = {.after = p->v->from};
-    on_line(p, p->v->from);
-    while ((t = next_token(p, &t)).type != SOURCE_END) {
-        on_token(p, &t);
-        p->before = t;
-    }
-}
-
 void lint_read_source(struct lint *l, const struct lint_view *v)
 {
     struct source p = {.l = l, .v = v, .g = languages, .block = v->group};
     long line, column;
     while (strcmp(p.g->kind, v->format->kind) != 0)
         p.g++;
-    walk_tokens(&p);
+    struct source_token t = {.after = v->from};
+    on_line(&p, v->from);
+    while ((t = next_token(&p, &t)).type != SOURCE_END) {
+        on_token(&p, &t);
+        p.before = t;
+    }
     if (p.depth && !strcmp(p.g->kind, "json")) {
         lint_place(v->t, lint_at(v, p.levels[p.depth - 1].at), &line, &column);
         err_at(v->why, v->t->doc.name, line, column, "not valid JSON: '%c' is never closed",

@@ -109,13 +109,15 @@ static void check_cta_policy(struct lint *l, const struct pair *p)
               "Remove one of the two.", p->b->name);
 }
 
-/* NCCL loads one tuner: the table is not applied under another one, which ours would ask first. */
-static void find_displaced(struct lint *l, const struct lint_setting *plugin, const struct lint_setting *at)
+/* NCCL loads one tuner: the table of a profile is not applied under another one, which ours would ask first. */
+static void find_displaced(struct lint *l, const struct pair *p)
 {
-    if (!plugin->value || !*plugin->value || locate_is_plugin(plugin->value))
+    const struct lint_setting *plugin = p->b, *profile = p->a; /* NULL: it is given beside the document */
+    if ((profile && (!profile->value || !*profile->value)) || !plugin->value || !*plugin->value ||
+        locate_is_plugin(plugin->value))
         return;
     int none = is_word(plugin, "none");
-    lint_find(l, NT_TUNER_DISPLACES_TABLE, at,
+    lint_find(l, NT_TUNER_DISPLACES_TABLE, p->at,
               none ? "NCCL_TUNER_PLUGIN=none loads no tuner, so the profile's table is not applied."
                    : "NCCL loads one tuner, and this is not nccltune's: the profile's table is not applied.",
               none ? "Remove it."
@@ -123,12 +125,6 @@ static void find_displaced(struct lint *l, const struct lint_setting *plugin, co
                                   "Name libnccl-tuner-nccltune.so there, and this one in NCCLTUNE_NEXT_TUNER=%s: it "
                                   "is asked first.",
                                   plugin->value));
-}
-
-static void check_profile_tuner(struct lint *l, const struct pair *p)
-{
-    if (p->a->value && *p->a->value)
-        find_displaced(l, p->b, p->at);
 }
 
 #define NVLS    (1u << ALGO_NVLS | 1u << ALGO_NVLS_TREE)
@@ -274,7 +270,7 @@ static const struct row {
      "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 disables.", "Remove NCCL_CUMEM_ENABLE."},
     {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL|NCCL_NET_FORCE_MERGE", check_merge},
     {"NCCL_CTA_POLICY", "NCCL_ALGO|NCCL_PROTO|NCCL_TUNER_PLUGIN", check_cta_policy},
-    {"NCCLTUNE_PROFILE", "NCCL_TUNER_PLUGIN", check_profile_tuner},
+    {"NCCLTUNE_PROFILE", "NCCL_TUNER_PLUGIN", find_displaced},
     {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", NULL, NULL, "!0", NT_AR_THRESHOLD_UNUSED,
      "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.", "Remove NCCL_IB_AR_THRESHOLD."},
     {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", NULL, "=1", "=0", NT_NVLS_CONFLICT,
@@ -338,12 +334,6 @@ static int table_applies(const struct lint *l)
     return 0;
 }
 
-/* Whether a rule chooses what the pin decides: one for channels alone, or for the other half, works under it. */
-static int is_beaten(const struct tuner_rule *r, int coll, int protocol)
-{
-    return r->coll == coll && (protocol ? r->proto : r->algo) != TUNER_ANY;
-}
-
 /* The plugin is not in the document: the profile's hooks set it for the job. */
 static void check_table(struct lint *l, const struct lint_setting *s)
 {
@@ -353,9 +343,11 @@ static void check_table(struct lint *l, const struct lint_setting *s)
     if (!lint_is(s, "NCCL_ALGO|NCCL_PROTO") || !table_applies(l) || !lint_choice(l, s, &pin) ||
         lint_anywhere(l, s, "NCCL_TUNER_PLUGIN"))
         return;
-    for (size_t i = 0; i < l->options.table->count; i++)
-        for (int coll = 0; coll < COLL_COUNT; coll++)
-            both |= pin.touched[coll] && is_beaten(&l->options.table->rules[i], coll, protocol) ? 1u << coll : 0;
+    for (size_t i = 0; i < l->options.table->count; i++) {
+        const struct tuner_rule *r = &l->options.table->rules[i];
+        const int chooses = (protocol ? r->proto : r->algo) != TUNER_ANY; /* else it works under the pin */
+        both |= chooses && r->coll < COLL_COUNT && pin.touched[r->coll] ? 1u << r->coll : 0;
+    }
     if (both)
         lint_find(l, NT_PIN_BEATS_TABLE, s,
                   "The profile's table chooses by size for %s, and cannot choose what this excludes.",
@@ -367,7 +359,7 @@ static void check_tuner_beside_table(struct lint *l, const struct lint_setting *
 {
     if (!strcmp(s->name, "NCCL_TUNER_PLUGIN") && !is_word(s, "none") && table_applies(l) && l->options.table->count &&
         !lint_anywhere(l, s, "NCCLTUNE_PROFILE"))
-        find_displaced(l, s, s);
+        find_displaced(l, &(struct pair){NULL, s, s});
 }
 
 /* What counts only while another variable, off by default, is 1. A default changes nothing anyway. */

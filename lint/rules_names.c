@@ -4,17 +4,10 @@
 
 #include "lint/lint_internal.h"
 
-/* Replacements that are one name can be put in its place. */
-static int is_name(const char *s)
-{
-    return s && *s && lint_name_length(s, strlen(s)) == strlen(s) && strchr(s, '_');
-}
-
 /* Puts the right name in the wrong one's place, unless the document sets that already. */
-static void rename_to(struct lint *l, struct lint_finding *f, const struct lint_setting *s, const char *name,
-                      int changes)
+static void rename_to(struct lint *l, struct lint_finding *f, const char *name, int changes)
 {
-    if (lint_anywhere(l, s, name)) {
+    if (lint_anywhere(l, f->at, name)) {
         f->advice = arena_printf(l->arena, "%s %s is set here, too: keep one of the two.", f->advice, name);
         return;
     }
@@ -58,8 +51,8 @@ static void check_removed(struct lint *l, const struct lint_setting *s, const st
         return;
     }
     f->fix = LINT_FIX_LINE;
-    if (v->grammar == ENV_G_PATH && o && is_name(o->use) && !strcmp(o->use, "NCCL_GRAPH_FILE"))
-        rename_to(l, f, s, o->use, 1);
+    if (o && o->use && !strcmp(o->use, "NCCL_GRAPH_FILE"))
+        rename_to(l, f, o->use, 1);
 }
 
 static void check_known(struct lint *l, const struct lint_setting *s, const struct env_other *o)
@@ -113,7 +106,7 @@ static void find_misspelt(struct lint *l, const struct lint_setting *s, const ch
     const struct env_var *v = env_var_find(use);
     /* A list that the right name does not understand would end the job. */
     if (v && v->grammar != ENV_G_ALGO && v->grammar != ENV_G_PROTO)
-        rename_to(l, f, s, use, 1);
+        rename_to(l, f, use, 1);
 }
 
 static void check_other(struct lint *l, const struct lint_setting *s, const struct env_other *o)
@@ -133,7 +126,7 @@ static void check_other(struct lint *l, const struct lint_setting *s, const stru
     case ENV_OLD_SPELLING:
         f = lint_find(l, NT_FORMER_NAME, s, "NCCL never read it: it is %s's, which documents it as %s since 2.2%s%s.",
                       advice_of(l, o), o->owner, o->use, o->note ? "; " : "", o->note ? o->note : "");
-        rename_to(l, f, s, o->use, 0);
+        rename_to(l, f, o->use, 0);
         break;
     case ENV_DECLARED:
     case ENV_DEPRECATED:
@@ -153,7 +146,7 @@ static int is_torch_name(struct lint *l, const struct lint_setting *s)
         return 0;
     struct lint_finding *f = lint_find(l, NT_FORMER_NAME, s, "NCCL never read it; %s reads %s.",
                                        arena_printf(l->arena, "Use %s.", o->name), o->owner, o->name);
-    rename_to(l, f, s, o->name, 1);
+    rename_to(l, f, o->name, 1);
     return 1;
 }
 
@@ -176,7 +169,7 @@ static int is_lower(struct lint *l, const struct lint_setting *s)
         rename_to(l,
                   lint_find(l, NT_LOWER_CASE, s, "Names of variables are in upper case; NCCL does not read this one.",
                             arena_printf(l->arena, "Use %s.", upper)),
-                  s, upper, 1);
+                  upper, 1);
     return 1;
 }
 
@@ -192,7 +185,7 @@ static int is_prefix_misspelt(struct lint *l, const struct lint_setting *s)
                         *s->name == 'R' ? "RCCL reads NCCL's variables under their own names, not this one."
                                         : "NCCL's variables begin with NCCL_: nothing reads this name.",
                         arena_printf(l->arena, "Use %s.", name)),
-              s, name, 1);
+              name, 1);
     return 1;
 }
 

@@ -43,21 +43,16 @@ int shell_runs(const struct shell *sh, int i, const char *list)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-/* What container runtimes take away in front of a name before they set it. */
-static size_t container_prefix(const char *s, size_t n)
-{
-    static const char *const prefixes[] = {"SINGULARITYENV_", "APPTAINERENV_"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (n > strlen(prefixes[i]) && !memcmp(s, prefixes[i], strlen(prefixes[i])))
-            return strlen(prefixes[i]);
-    return 0;
-}
-
 struct lint_setting *shell_add(struct shell *sh, size_t name, size_t bytes, size_t value, size_t end, enum lint_how how,
                                int group)
 {
-    size_t prefix = container_prefix(sh->s + name, bytes);
-    struct lint_setting *s = lint_setting_new(sh->l, sh->v, name + prefix, bytes - prefix, how);
+    /* Container runtimes take this away in front of a name before they set it. */
+    if (word_in("SINGULARITYENV_|APPTAINERENV_", WORD_BEGINS, sh->s + name, bytes)) {
+        const size_t prefix = strcspn(sh->s + name, "_") + 1;
+        name += prefix;
+        bytes -= prefix;
+    }
+    struct lint_setting *s = lint_setting_new(sh->l, sh->v, name, bytes, how);
     if (!s)
         return NULL;
     s->group = group;

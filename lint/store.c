@@ -146,19 +146,14 @@ struct lint_view lint_masked(struct lint *l, const struct lint_view *v)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-static void set_name(struct lint_setting *s, const char *name)
-{
-    s->name = name;
-    s->hash = hash_text(name);
-    s->var = env_var_find(name);
-}
-
-static struct lint_setting *append_setting(struct lint *l)
+static struct lint_setting *append_setting(struct lint *l, const char *name, size_t bytes)
 {
     struct lint_setting *s = ARENA_NEW(l->arena, struct lint_setting);
-    l->settings = arena_grow(l->arena, l->settings, l->nsettings, sizeof(void *));
+    s->name = arena_strndup(l->arena, name, bytes);
+    s->hash = hash_text(s->name);
+    s->var = env_var_find(s->name);
     s->number = l->nsettings;
-    l->settings[l->nsettings++] = s;
+    ARENA_ADD(l->arena, l->settings, l->nsettings) = s;
     return s;
 }
 
@@ -205,9 +200,8 @@ struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v,
     if (!lint_of_interest(v->s + at, bytes) || l->nsettings - v->t->first >= LINT_MOST_SETTINGS ||
         is_templated(v, at, bytes))
         return NULL;
-    struct lint_setting *s = append_setting(l);
+    struct lint_setting *s = append_setting(l, v->s + at, bytes);
     s->text = v->t;
-    set_name(s, arena_strndup(l->arena, v->s + at, bytes));
     s->name_at = lint_at(v, at) < v->t->bytes ? lint_at(v, at) : v->t->bytes;
     s->name_bytes = is_spelt(v, at, bytes) ? bytes : 0;
     s->how = how;
@@ -295,8 +289,7 @@ int lint_of_interest(const char *name, size_t length)
 
 void lint_add(struct lint *l, const char *name, const char *value)
 {
-    struct lint_setting *s = append_setting(l);
-    set_name(s, arena_strdup(l->arena, name));
+    struct lint_setting *s = append_setting(l, name, strlen(name));
     s->value =
         value && !strchr(value, '`') && !is_placeholder(value, strlen(value)) ? arena_strdup(l->arena, value) : NULL;
     s->how = LINT_EXPORTED;
