@@ -85,54 +85,26 @@ const struct lint_format_of *lint_format_named(const char *path)
 
 /* ---- by content -------------------------------------------------------------------------------------------------- */
 
-/* Beginnings of lines that one format alone has. */
+/* Beginnings of lines, '|' between them, that one format alone has. */
 static const struct sign {
-    const char *kind, *begins, *has; /* `has`: what the line has behind it; NULL nothing certain */
+    const char *kind, *begins, *has; /* `has`: what the line has, too; NULL nothing certain */
 } signs[] = {
-    {"docker", "FROM "},
-    {"docker", "ARG "},
-    {"python", "import "},
+    {"docker", "FROM |ARG "},
+    {"python", "import |os.environ"},
     {"python", "from ", " import "},
     {"python", "def ", "("},
-    {"python", "os.environ"},
-    {"python", "class ", ":"},
-    {"python", "with ", ":"},
-    {"lua", "setenv(\""},
-    {"lua", "pushenv("},
-    {"lua", "whatis("},
+    {"python", "class |with ", ":"},
+    {"lua", "setenv(\"|pushenv(|whatis("},
     {"lua", "local ", "="},
     {"csh", "setenv "},
     {"module", "pushenv "},
-    {"hcl", "resource \""},
-    {"hcl", "variable \""},
-    {"hcl", "module \""},
-    {"hcl", "locals {"},
-    {"hcl", "job \""},
-    {"hcl", "provider \""},
-    {"shell", "export "},
-    {"shell", "$ "},
-    {"shell", "docker run "},
-    {"shell", "torchrun "},
-    {"shell", "horovodrun "},
-    {"shell", "python -"},
-    {"shell", "python3 "},
-    {"shell", "deepspeed "},
-    {"shell", "accelerate launch "},
-    {"shell", "#SBATCH"},
-    {"shell", "#PBS"},
-    {"shell", "#BSUB"},
-    {"shell", "srun "},
-    {"shell", "mpirun "},
-    {"shell", "fi"},
-    {"shell", "done"},
-    {"shell", "echo "},
-    {"shell", "set -e"},
-    {"yaml", "- "},
-    {"yaml", "---"},
+    {"hcl", "resource \"|variable \"|module \"|locals {|job \"|provider \""},
+    {"shell",
+     "export |$ |docker run |torchrun |horovodrun |python -|python3 |deepspeed |accelerate launch |#SBATCH|#PBS|"
+     "#BSUB|srun |mpirun |fi|done|echo |set -e"},
+    {"yaml", "- |---|apiVersion:"},
     {"json", "{"},
-    {"yaml", "apiVersion:"},
-    {"prose", "```"},
-    {"prose", ".. code"},
+    {"prose", "```|.. code"},
     {"diff", "diff --git "},
 };
 enum { SIGNS = sizeof signs / sizeof *signs };
@@ -179,14 +151,12 @@ static const char programs[] =
 static void count_line(struct lines *c, const char *s, size_t n)
 {
     size_t name = lint_name_length(s, n), equals = name;
-    for (size_t i = 0; i < SIGNS; i++) {
-        size_t length = strlen(signs[i].begins);
-        if (n >= length && !memcmp(s, signs[i].begins, length) &&
-            (!signs[i].has || memmem(s + length, n - length, signs[i].has, strlen(signs[i].has)))) {
+    for (size_t i = 0; i < SIGNS; i++)
+        if (word_in(signs[i].begins, WORD_BEGINS, s, n) &&
+            (!signs[i].has || memmem(s, n, signs[i].has, strlen(signs[i].has)))) {
             c->by_sign[i]++;
             c->first = c->all == 0 ? signs[i].kind : c->first;
         }
-    }
     if (*s == '#')
         return;
     c->all++;

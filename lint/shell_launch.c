@@ -14,29 +14,18 @@ enum form {
     PATHS,      /* a.b.NAME=value,a.env[0].name=NAME,a.env[0].value=value */
 };
 static const struct option {
-    const char *word; /* "--env" is also "--env=NAME=value" */
+    const char *words; /* "one|another"; "--env" is also "--env=NAME=value" */
     enum form form;
     const char *program; /* the only one that it belongs to; NULL: whoever */
 } options[] = {
     {"-v", LIST, "qsub"},
     {"-env", LIST, "bsub"},
-    {"-E", PAIR, NULL},
-    {"-x", PAIR, NULL},
-    {"-e", PAIR, NULL},
-    {"--env", SOME_LIST, NULL},
-    {"--envs", PAIR, NULL},
-    {"--setenv", PAIR, NULL},
-    {"--export", LIST, NULL},
-    {"--set-env-vars", LIST, NULL},
-    {"--update-env-vars", LIST, NULL},
-    {"-genv", NAME_VALUE, NULL}, /* Hydra takes a pair, too */
-    {"-env", NAME_VALUE, NULL},
-    {"-genvlist", LIST, NULL},
-    {"-envlist", LIST, NULL},
-    {"mca_base_env_list", SEMICOLONS, NULL},
-    {"--set", PATHS, "helm"},
-    {"--set-string", PATHS, "helm"},
-    {"--container-env", LIST, NULL},
+    {"-E|-x|-e|--envs|--setenv", PAIR},
+    {"--env", SOME_LIST},
+    {"--export|--set-env-vars|--update-env-vars|-genvlist|-envlist|--container-env", LIST},
+    {"-genv|-env", NAME_VALUE}, /* Hydra takes a pair, too */
+    {"mca_base_env_list", SEMICOLONS},
+    {"--set|--set-string", PATHS, "helm"},
 };
 
 static int runs_before(const struct shell *sh, int i, const char *programs)
@@ -45,11 +34,6 @@ static int runs_before(const struct shell *sh, int i, const char *programs)
         if (shell_runs(sh, k, programs))
             return 1;
     return 0;
-}
-
-static int belongs_to(const struct shell *sh, const struct option *o, int i)
-{
-    return !o->program || runs_before(sh, i, o->program) || shell_raw(sh, 0)[0] == '-'; /* FLAGS=(--set …) */
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
@@ -173,27 +157,27 @@ static void read_pair(struct shell *sh, int i, size_t at, size_t end, int group)
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static const struct option *option_at(const struct shell *sh, int i)
+/* The option in word i, and the length of its own name. */
+static const struct option *option_at(const struct shell *sh, int i, size_t *length)
 {
-    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-        size_t n = strlen(options[k].word), has = shell_length(sh, i);
-        const char *s = shell_raw(sh, i);
-        if (has >= n && !memcmp(s, options[k].word, n) && (has == n || (has > n + 1 && s[n] == '=')) &&
-            belongs_to(sh, &options[k], i))
-            return &options[k];
-    }
+    const char *s = shell_raw(sh, i), *equals = memchr(s, '=', shell_length(sh, i));
+    *length = equals ? (size_t)(equals - s) : shell_length(sh, i);
+    for (const struct option *o = options; o < options + sizeof options / sizeof *options; o++)
+        if (word_in(o->words, WORD_IS, s, *length) && *length + 1 != shell_length(sh, i) &&
+            (!o->program || runs_before(sh, i, o->program) || shell_raw(sh, 0)[0] == '-')) /* FLAGS=(--set …) */
+            return o;
     return NULL;
 }
 
 int shell_option(struct shell *sh, int i, int group)
 {
-    const struct option *o = option_at(sh, i);
+    size_t n;
+    const struct option *o = option_at(sh, i, &n);
     const struct shell_word *own = &sh->words[i];
     if (!o && strchr("\"'", *shell_raw(sh, 0)) && strchr("\"'", sh->s[own->at])) /* a line of an array */
         read_quoted_pair(sh, own->at + 1, own->end - 1, group);
     if (!o)
         return i;
-    size_t n = strlen(o->word);
     int inside = own->end > own->at + n, at_word = inside ? i : i + 1;
     int two = !inside && o->form == NAME_VALUE && at_word < sh->nwords && !shell_assignment(sh, at_word);
     if (at_word + two >= sh->nwords)
