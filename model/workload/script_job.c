@@ -198,33 +198,20 @@ static long to_number(const char *value)
 
 static const struct {
     enum dialect dialect;
-    const char *name; /* a setting that only it has */
+    const char *names[4]; /* settings that only it has */
 } marks[] = {
-    {VERL, "actor_rollout_ref.model.path"},
-    {VERL, "actor.ppo_mini_batch_size"},
-    {VERL, "actor_rollout_ref.rollout.n"},
-    {VERL, "actor_rollout_ref.rollout.name"},
-    {SLIME, "rollout_max_response_len"},
-    {SLIME, "rollout_num_gpus_per_engine"},
-    {NEMO, "policy.train_micro_batch_size"},
-    {NEMO, "policy.train_global_batch_size"},
-    {NEMO, "policy.model_name"},
-    {OPENRLHF, "micro_train_batch_size"},
-    {OPENRLHF, "ds.zero_stage"},
-    {HF, "per_device_train_batch_size"},
-    {HF, "rlhf_type"},
-    {HF, "train_type"},
-    {HF, "tuner_type"},
-    {MEGATRON, "num_layers"},
-    {DEEPSPEED, "zero_optimization.stage"},
-    {TITAN, "parallelism.data_parallel_shard_degree"},
-    {TITAN, "training.seq_len"},
-    {HF, "distributed_type"}, /* accelerate config */
-    {HF, "fsdp"},
-    {HF, "use_fsdp"},
-    {MEGATRON, "tensor_model_parallel_size"},
-    {MEGATRON, "seq_length"},
-    {MEGATRON, "micro_batch_size"}, /* the last: it is others', too */
+    {VERL,
+     {"actor_rollout_ref.model.path", "actor.ppo_mini_batch_size", "actor_rollout_ref.rollout.n",
+      "actor_rollout_ref.rollout.name"}},
+    {SLIME, {"rollout_max_response_len", "rollout_num_gpus_per_engine"}},
+    {NEMO, {"policy.train_micro_batch_size", "policy.train_global_batch_size", "policy.model_name"}},
+    {OPENRLHF, {"micro_train_batch_size", "ds.zero_stage"}},
+    {HF, {"per_device_train_batch_size", "rlhf_type", "train_type", "tuner_type"}},
+    {MEGATRON, {"num_layers"}},
+    {DEEPSPEED, {"zero_optimization.stage"}},
+    {TITAN, {"parallelism.data_parallel_shard_degree", "training.seq_len"}},
+    {HF, {"distributed_type", "fsdp", "use_fsdp"}}, /* the first of an accelerate config */
+    {MEGATRON, {"tensor_model_parallel_size", "seq_length"}},
 };
 
 static int find_dialect(struct reader *r)
@@ -234,18 +221,20 @@ static int find_dialect(struct reader *r)
     if (program && (!strcmp(program, "swift") || !strcmp(program, "megatron")))
         return 0;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (workload_script_find(r->s, marks[i].name)) {
-            const struct workload_setting *s = workload_script_find(r->s, marks[i].name);
-            r->dialect = marks[i].dialect;
-            if (i == sizeof marks / sizeof *marks - 1 && !r->job->framework)
-                r->out->odd[r->out->nodd++] =
-                    arena_printf(r->s->arena,
-                                 "%s:%ld: read as Megatron-LM because of %s alone; --framework fsdp2, zero3 or "
-                                 "megatron of 'nccltune workload --from-launch' decides",
-                                 s->path, s->line, s->name);
-            return 0;
-        }
-    return -1;
+        for (int k = 0; k < 4 && marks[i].names[k]; k++)
+            if (workload_script_find(r->s, marks[i].names[k])) {
+                r->dialect = marks[i].dialect;
+                return 0;
+            }
+    const struct workload_setting *s = workload_script_find(r->s, "micro_batch_size"); /* others have it, too */
+    r->dialect = s ? MEGATRON : HF;
+    if (s && !r->job->framework)
+        r->out->odd[r->out->nodd++] =
+            arena_printf(r->s->arena,
+                         "%s:%ld: read as Megatron-LM because of %s alone; --framework fsdp2, zero3 or megatron of "
+                         "'nccltune workload --from-launch' decides",
+                         s->path, s->line, s->name);
+    return s ? 0 : -1;
 }
 
 /* ---- the model ---- */
