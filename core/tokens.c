@@ -521,9 +521,7 @@ static struct source_token read_punct(const char *s, size_t at, size_t to)
 {
     char c = s[at], next = at + 1 < to ? s[at + 1] : '\0';
     int two = (next == '=' && strchr("=!<>+-*/|&^%~.", c)) || (c == ':' && next == ':');
-    if (c == ':' && next == '=')
-        return (struct source_token){SOURCE_PUNCT, at, at + 2, at + 2, '=', 0, 0};
-    if (c == '=' && next == '>')
+    if ((c == ':' && next == '=') || (c == '=' && next == '>'))
         return (struct source_token){SOURCE_PUNCT, at, at + 2, at + 2, '=', 0, 0};
     return (struct source_token){SOURCE_PUNCT, at, at + 1 + (size_t)two, at + 1 + (size_t)two, two ? 'E' : c, 0, 0};
 }

@@ -1,6 +1,5 @@
 /* The workload of a job: inference, and a step put together from the parts of its framework. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/units.h"
@@ -82,9 +81,7 @@ static double bubble_of(const struct workload_job *j, double micro_batches, int 
 
 static void begin_phase(struct workload_build *b, const char *who, const char *what, double compute_us)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s%s%s", who, *who ? " " : "", what);
-    b->phase = workload_add_phase(b->out, name);
+    b->phase = workload_add_phase(b->out, arena_printf(b->out->arena, "%s%s%s", who, *who ? " " : "", what));
     b->phase->compute_us = compute_us;
     b->phase->compute_factor = compute_us < 0 ? 0 : workload_pass_factor(b->job);
 }
@@ -118,23 +115,22 @@ static void add_training(struct workload_build *b, const struct workload_parts *
 
 static void add_notes(struct workload *w, const struct workload_job *j, const struct workload_parts *parts)
 {
-    char text[256];
-    snprintf(text, sizeof text,
-             "%d × %d GPUs, tp %d, pp %d, cp %d, sp %d, dp %d, ep %d, micro-batch %d × %d × %d updates, %d + %d tokens",
-             j->nodes, j->gpus_per_node, j->tp, j->pp, j->cp, j->sp, j->dp, j->ep, j->micro_batch, j->grad_accum,
-             j->updates, j->prompt, j->response);
-    workload_add_note(w, text);
-    if (j->tflops > 0) {
-        snprintf(text, sizeof text, "compute times are assumed, at %g TFLOP/s a GPU; sizes and counts are not",
-                 j->tflops);
-        workload_add_note(w, text);
-    }
-    if (j->pp > 1 && parts) {
-        snprintf(text, sizeof text, "the pipeline's bubble adds %.0f %% to training: (pp - 1) / micro-batches%s%s",
-                 100 * bubble_of(j, j->grad_accum, 0), j->vpp > 1 ? " / vpp" : "",
-                 j->zero_bubble ? ", a third of it under ZB-H1" : "");
-        workload_add_note(w, text);
-    }
+    struct arena *a = w->arena;
+    workload_add_note(
+        w,
+        arena_printf(
+            a,
+            "%d × %d GPUs, tp %d, pp %d, cp %d, sp %d, dp %d, ep %d, micro-batch %d × %d × %d updates, %d + %d tokens",
+            j->nodes, j->gpus_per_node, j->tp, j->pp, j->cp, j->sp, j->dp, j->ep, j->micro_batch, j->grad_accum,
+            j->updates, j->prompt, j->response));
+    if (j->tflops > 0)
+        workload_add_note(
+            w, arena_printf(a, "compute times are assumed, at %g TFLOP/s a GPU; sizes and counts are not", j->tflops));
+    if (j->pp > 1 && parts)
+        workload_add_note(
+            w, arena_printf(a, "the pipeline's bubble adds %.0f %% to training: (pp - 1) / micro-batches%s%s",
+                            100 * bubble_of(j, j->grad_accum, 0), j->vpp > 1 ? " / vpp" : "",
+                            j->zero_bubble ? ", a third of it under ZB-H1" : ""));
 }
 
 /* Copies between GPU and host as a phase of its own, of what no compute hides. */
@@ -191,26 +187,25 @@ struct workload *workload_generate(const struct workload_job *j)
 
 /* ---- what a launch script could do otherwise ---- */
 
-/* Each changes a complete job, and says how the script does; NULL: there is nothing to change. */
-typedef const char *change_job(struct workload_job *j, struct arena *a);
+/* Each changes a complete job, and says how the script does, where %d is the layers of a piece of a stage; NULL: there
+ * is nothing to change. */
+typedef const char *change_job(struct workload_job *j);
 
 static int is_megatron(const struct workload_job *j)
 {
     return !j->is_stand_in && workload_framework_find(j->framework)->family == WORKLOAD_MEGATRON;
 }
 
-static const char *overlap_gradients(struct workload_job *j, struct arena *a)
+static const char *overlap_gradients(struct workload_job *j)
 {
-    (void)a;
     if (!is_megatron(j) || j->overlap)
         return NULL;
     j->overlap = 1;
     return "gradients and weights behind compute (--overlap-grad-reduce --overlap-param-gather)";
 }
 
-static const char *reduce_in_16_bits(struct workload_job *j, struct arena *a)
+static const char *reduce_in_16_bits(struct workload_job *j)
 {
-    (void)a;
     if (j->is_stand_in || strcmp(j->reduce_dtype, "float32") != 0)
         return NULL;
     j->reduce_dtype = "bfloat16";
@@ -218,19 +213,17 @@ static const char *reduce_in_16_bits(struct workload_job *j, struct arena *a)
                           : "gradients reduced in 16 bits (mixed_precision.reduce_dtype=bf16)";
 }
 
-static const char *split_stages(struct workload_job *j, struct arena *a)
+static const char *split_stages(struct workload_job *j)
 {
     int pieces = j->pp * j->vpp * 2;
     if (!is_megatron(j) || j->pp == 1 || j->model.layers % pieces || j->grad_accum % j->pp)
         return NULL;
     j->vpp *= 2;
-    return arena_printf(a, "half the pipeline's bubble (--num-layers-per-virtual-pipeline-stage %d)",
-                        j->model.layers / pieces);
+    return "half the pipeline's bubble (--num-layers-per-virtual-pipeline-stage %d)";
 }
 
-static const char *no_offload(struct workload_job *j, struct arena *a)
+static const char *no_offload(struct workload_job *j)
 {
-    (void)a;
     if (!j->offload && !j->offload_params)
         return NULL;
     j->offload = j->offload_params = 0;
@@ -243,8 +236,9 @@ void workload_add_changes(struct workload *w, const struct workload_job *job)
     w->changes = arena_alloc(w->arena, sizeof changes / sizeof *changes * sizeof *w->changes);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         struct workload_job j = *job;
-        const char *what = changes[i](&j, w->arena);
+        const char *what = changes[i](&j);
         if (what)
-            w->changes[w->nchanges++] = (struct workload_change){what, workload_generate(&j)};
+            w->changes[w->nchanges++] = (struct workload_change){
+                arena_printf(w->arena, what, j.model.layers / (j.pp * j.vpp)), workload_generate(&j)};
     }
 }

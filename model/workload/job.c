@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/tokens.h"
 #include "probe/machines/hardware.h"
 
 const struct workload_framework workload_frameworks[] = {
@@ -135,16 +136,12 @@ static void complete_batches(struct workload_job *j)
  * reach, without waiting for the network or a pipeline: fitted to the rows "fit" of
  * tests/fixtures/workload/published_steps.tsv for A100, H100, B200 and GB200. 0: REACHED. */
 static const struct {
-    const char *gpu;
+    const char *gpus; /* "one|another" */
     double tflops, reached;
 } peaks[] = {
-    {"v100-sxm2", 125},
-    {"v100-sxm2-32", 125},
-    {"a100-sxm", 312, 0.65},
-    {"a100-sxm-80", 312, 0.65},
-    {"a100-pcie", 312},
-    {"a100-pcie-80", 312},
-    {"a800-sxm", 312, 0.65},
+    {"v100-sxm2|v100-sxm2-32", 125},
+    {"a100-sxm|a100-sxm-80|a800-sxm", 312, 0.65},
+    {"a100-pcie|a100-pcie-80", 312},
     {"a10", 125},
     {"a10g", 70},
     {"l4", 121},
@@ -154,16 +151,11 @@ static const struct {
     {"rtx4090", 165},
     {"rtx5090", 210},
     {"rtx6000ada", 364},
-    {"h100-sxm", 989},
-    {"h800-sxm", 989},
+    {"h100-sxm|h800-sxm|h200-sxm|gh200", 989},
     {"h100-pcie", 756},
-    {"h100-nvl", 835},
-    {"h200-sxm", 989},
-    {"h200-nvl", 835},
+    {"h100-nvl|h200-nvl", 835},
     {"h20", 148},
-    {"gh200", 989},
-    {"b200", 2250},
-    {"b300", 2250},
+    {"b200|b300", 2250},
     {"gb200", 2500},
     {"mi300x", 1307, 0.4},
     {"mi250x", 383, 0.4},
@@ -183,7 +175,7 @@ static int complete_gpu(struct workload_job *j, struct err *e)
         j->host_GBps = g->c2c_GBps > 0 ? g->c2c_GBps * 0.8 : g->pcie_GTps * g->pcie_width / 8 * 0.8;
     j->memory_GBps = j->memory_GBps > 0 ? j->memory_GBps : g->mem_GBps;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks && j->tflops <= 0; i++)
-        if (!strcmp(peaks[i].gpu, g->name))
+        if (word_in(peaks[i].gpus, WORD_IS, g->name, strlen(g->name)))
             j->tflops = peaks[i].tflops * (peaks[i].reached > 0 ? peaks[i].reached : REACHED);
     j->no_nvlink |= !g->links;
     return 0;
