@@ -31,22 +31,13 @@ static int edit_of(const struct lint *l, const struct lint_finding *f, struct ed
 {
     const struct lint_setting *s = f->at;
     *e = (struct edit){0};
-    switch (f->fix) {
-    case LINT_FIX_VALUE:
+    if (f->fix == LINT_FIX_VALUE)
         *e = (struct edit){s->value_at, s->value_bytes + f->behind,
                            s->is_bare ? arena_printf(l->arena, "\"%s\"", f->replacement) : f->replacement};
-        break;
-    case LINT_FIX_NAME:
+    else if (f->fix == LINT_FIX_NAME)
         *e = (struct edit){s->name_at, s->name_bytes + f->behind, f->replacement};
-        break;
-    case LINT_FIX_LINE:
-        *e = (struct edit){s->line_at, s->line_bytes, NULL};
-        if (s->line_bytes > 0)
-            e->with = f->replacement ? f->replacement : remark_for(l, f);
-        break;
-    default:
-        break;
-    }
+    else if (f->fix == LINT_FIX_LINE)
+        *e = (struct edit){s->line_at, s->line_bytes, f->replacement ? f->replacement : remark_for(l, f)};
     return e->bytes > 0;
 }
 

@@ -30,37 +30,25 @@ struct ignores {
     size_t n;
 };
 
-static void add_pattern(struct arena *a, struct ignores *g, const char *line, size_t n)
-{
-    struct pattern p = {0};
-    while (n > 0 && strchr(" \t\r", line[n - 1]))
-        n--;
-    if (n == 0 || *line == '#')
-        return;
-    p.keeps = *line == '!';
-    line += p.keeps;
-    n -= (size_t)p.keeps;
-    p.directories = n > 0 && line[n - 1] == '/';
-    n -= (size_t)p.directories;
-    p.anchored = memchr(line, '/', n) != NULL;
-    if (n > 0 && *line == '/') {
-        line++;
-        n--;
-    }
-    p.text = arena_strndup(a, line, n);
-    ARENA_ADD(a, g->list, g->n) = p;
-}
-
 static void read_patterns(struct arena *a, struct ignores *g, const char *path)
 {
-    char *text;
+    char *text, *rest = NULL;
     size_t bytes;
     if (access(path, R_OK) || file_read_text(path, IGNORE_BYTES, a, &text, &bytes, NULL))
         return;
-    for (const char *line = text; *line; line += strspn(line, "\n")) {
-        size_t n = strcspn(line, "\n");
-        add_pattern(a, g, line, n);
-        line += n;
+    for (const char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        size_t n = lint_trim_end(line, 0, strlen(line));
+        if (n == 0 || *line == '#')
+            continue;
+        struct pattern p = {.keeps = *line == '!'};
+        line += p.keeps;
+        n -= (size_t)p.keeps;
+        p.directories = n > 0 && line[n - 1] == '/';
+        n -= (size_t)p.directories;
+        p.anchored = memchr(line, '/', n) != NULL;
+        const size_t slash = n > 0 && *line == '/';
+        p.text = arena_strndup(a, line + slash, n - slash);
+        ARENA_ADD(a, g->list, g->n) = p;
     }
 }
 

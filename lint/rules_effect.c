@@ -303,21 +303,14 @@ static void check_ib_off(struct lint *l, const struct lint_setting *s)
         return;
     }
     int here = l->options.root && !l->options.elsewhere && has_hcas(l);
+    const char *what = f.known ? arena_printf(l->arena, "%d active RDMA ports go unused", f.active)
+                       : here  ? "This machine has RDMA ports, and they go unused"
+                               : "NCCL's InfiniBand and RoCE transport is off";
     struct lint_finding *found = lint_find(
-        l, NT_RDMA_OFF, s, "%s", "Remove it where the nodes have working RDMA.",
-        here && !f.known ? "This machine has RDMA ports, and they go unused: data takes TCP, unless a network plugin "
-                           "brings its own transport."
-        : f.known
-            ? arena_printf(l->arena,
-                           "%d active RDMA ports go unused: data takes TCP, unless a network plugin brings its own "
-                           "transport.",
-                           f.active)
-            : "NCCL's InfiniBand and RoCE transport is off: data takes TCP, unless a network plugin brings its own "
-              "transport.");
+        l, NT_RDMA_OFF, s, "%s%s: data takes TCP, unless a network plugin brings its own transport.",
+        "Remove it where the nodes have working RDMA.", off == 1 ? "" : "NCCL reads any number but 0 as 1. ", what);
     if (!f.known && !here)
         found->severity = FINDING_NOTE;
-    if (off != 1)
-        found->says = arena_printf(l->arena, "NCCL reads any number but 0 as 1. %s", found->says);
 }
 
 static void check_pin(struct lint *l, const struct lint_setting *s)
