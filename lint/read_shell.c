@@ -102,14 +102,10 @@ static void do_bracket(struct shell *sh, const struct shell_word *w)
     struct lint *l = sh->l;
     char c = w->end == w->at + 1 ? sh->s[w->at] : '\0'; /* not of (( … )) */
     if (c == '(' && sh->nsubshells < MOST_SUBSHELLS)
-        sh->subshells[sh->nsubshells++] = (struct subshell){l->nsettings, sh->v->t->commands, l->branch};
+        sh->subshells[sh->nsubshells++] = (struct subshell){l->nsettings, l->branch};
     if (c != ')' || !sh->nsubshells || sh->subshells[sh->nsubshells - 1].branch != l->branch)
         return;
-    const struct subshell *b = &sh->subshells[--sh->nsubshells];
-    for (size_t k = b->first; k < l->nsettings; k++)
-        if (l->settings[k]->how == LINT_EXPORTED && l->settings[k]->group == sh->v->group &&
-            sh->v->t->commands == b->commands)
-            l->settings[k]->how = LINT_SUBSHELL;
+    lint_end_shell(l, sh->v->t, sh->subshells[--sh->nsubshells].first, sh->v->group);
 }
 
 /* Conditions that end here: with the line, ';' or what closes the brackets around them. */
@@ -169,11 +165,10 @@ static void do_end(struct shell *sh, const struct shell_word *w)
             sh->bodies[i].target = target;
     size_t first = sh->l->nsettings;
     shell_command(sh);
-    if (!pipe)
+    if (pipe) /* each part of it is a shell of its own */
+        lint_end_shell(sh->l, sh->v->t, first, sh->v->group);
+    else
         sh->piped = sh->piped_end = 0;
-    for (size_t k = first; k < sh->l->nsettings && pipe; k++) /* each part of a pipe is a shell of its own */
-        if (sh->l->settings[k]->how == LINT_EXPORTED && sh->l->settings[k]->group == sh->v->group)
-            sh->l->settings[k]->how = LINT_SUBSHELL;
     if (is_or || is_and)
         do_condition(sh, is_or, asks, one_node);
     else if (!pipe && !goes_on && (w->token != SHELL_SEPARATOR || strchr(";&)", sh->s[w->at])))

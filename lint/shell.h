@@ -17,7 +17,6 @@ struct shell_body {
 /* An open bracket. */
 struct subshell {
     size_t first; /* setting inside it */
-    int commands; /* that ran before it */
     const struct lint_branch *branch;
 };
 

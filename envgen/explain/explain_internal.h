@@ -20,7 +20,7 @@ double explain_skew(const struct env_shape *s, uint64_t bytes, double *even_us);
  * one by one, with those that are used and the default. */
 int explain_told(const struct env_point *p, const struct env_option **sorted);
 
-/* The same as an object, with every change of the default; NULL for such names. */
+/* What the catalogue has about q->variable, with every change of its default, as an object; NULL: it is no variable. */
 struct cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_question *q);
 
 /* The rules of tuner.csv that a call meets, on any shape that the question allows. Returns their number. */
