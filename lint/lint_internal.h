@@ -300,9 +300,6 @@ int lint_speaks_of(struct lint_text *t, const char *words);
 /* The later setting that overrides it before any program could read it; NULL: none. */
 const struct lint_setting *lint_set_again(const struct lint *l, const struct lint_setting *s);
 
-/* The line of the last launch, if it is exported behind that and nothing starts after it; 0: something may read it. */
-long lint_behind_launch(const struct lint_setting *s);
-
 /* What keeps it from the ranks, "srun in line 3 does not pass"; NULL: nothing that is sure. */
 const char *lint_loss(const struct lint *l, const struct lint_setting *s);
 

@@ -84,7 +84,8 @@ static void judge_launch(struct lint *l, const struct lint_text *t, const struct
               n > 1 ? arena_printf(l->arena, "out this and %zu more", n - 1) : "it out");
 }
 
-long lint_behind_launch(const struct lint_setting *s)
+/* The line of the last launch, if it is exported behind that and nothing starts after it; 0: something may read it. */
+static long line_behind_launch(const struct lint_setting *s)
 {
     const struct lint_text *t = s->text;
     long line = 0, column;
@@ -102,7 +103,7 @@ const char *lint_loss(const struct lint *l, const struct lint_setting *s)
 {
     const struct lint_text *t = s->text;
     const struct lint_launch *by = NULL;
-    long line = lint_behind_launch(s), column;
+    long line = line_behind_launch(s), column;
     if (s->how == LINT_ASSIGNED)
         return t && lint_has_reader(s) ? "the shell does not export" : NULL;
     if (line)
@@ -133,7 +134,7 @@ static int is_outdone(const struct lint *l, size_t i)
     for (size_t k = 0; k < l->nsettings; k++) {
         const struct lint_setting *x = l->settings[k];
         int wins = s->how == LINT_CONF && k < i ? x->how != LINT_UNSET : k > i && x->how != LINT_CONF;
-        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name) && !lint_behind_launch(x))
+        if (wins && x->hash == s->hash && sets(x) && !strcmp(x->name, s->name) && !line_behind_launch(x))
             return 1;
     }
     return 0;
@@ -157,7 +158,7 @@ struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *
 
 static void check_after_launch(struct lint *l, const struct lint_setting *s)
 {
-    const long line = lint_behind_launch(s);
+    const long line = line_behind_launch(s);
     if (line)
         lint_find(l, NT_SET_AFTER_LAUNCH, s, "The launch is in line %ld, and nothing starts after this line.",
                   "Move it before the launch.", line);
