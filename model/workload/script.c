@@ -321,9 +321,11 @@ static void read_node(struct workload_script *s, struct tree *t, int id, const c
         for (const yaml_node_pair_t *i = n->data.mapping.pairs.start; i < n->data.mapping.pairs.top; i++) {
             const yaml_node_t *key = yaml_document_get_node(&t->doc, i->key);
             const char *text = key && key->type == YAML_SCALAR_NODE ? (const char *)key->data.scalar.value : "";
-            text += strspn(text, "-"); /* Megatron-LM's recipes have options as keys */
+            text += strspn(text, "-");              /* Megatron-LM's recipes have options as keys */
+            const int merges = !strcmp(text, "<<"); /* of another mapping: its keys are this one's */
             char path[1024];
-            snprintf(path, sizeof path, "%.*s%s%.256s", (int)sizeof path - 260, name, *name ? "." : "", text);
+            snprintf(path, sizeof path, "%.*s%s%.256s", (int)sizeof path - 260, name, *name && !merges ? "." : "",
+                     merges ? "" : text);
             read_node(s, t, i->value, path, depth + 1);
         }
 }

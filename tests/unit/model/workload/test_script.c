@@ -43,6 +43,8 @@ TEST_CASE(syntaxes)
         {"a.yaml", "a:\n  b:\n    tp: 4\n  c: [1, 2]\nd: 5\n", "a.b.tp", "4"},
         {"a.yaml", "a:\n  c: [1, 2]\nd: 5\n", "d", "5"},
         {"a.yaml", "a: &same\n  tp: 4\njob: *same\n", "job.tp", "4"},
+        {"a.yaml", "a: &base\n  tp: 4\n  pp: 2\njob:\n  <<: *base\n  pp: 1\n", "job.tp", "4"},
+        {"a.yaml", "a: &base\n  tp: 4\n  pp: 2\njob:\n  <<: *base\n  pp: 1\n", "job.pp", "1"},
         {"a.yaml", "a:\n- b: 1\n- b: 2\ntp: null\n", "tp", NULL},
         {"a.json", "{\"zero\": {\"stage\": 3, \"x\": {\"device\": \"cpu\"}}}", "x.device", "cpu"},
         {"a.toml", "[p]\ntp = 2 # two\n[q]\ntp=\"3\"\n", "p.tp", "2"},
