@@ -11,7 +11,6 @@
 #include "core/tokens.h"
 
 #define MOST_SETTINGS 20000
-#define MOST_NODES    200000
 #define DEEPEST       32
 #define SOURCED       16   /* files that a script reads others from, in all */
 #define LONGEST       4096 /* of a name or value; the rest is cut */
@@ -303,14 +302,14 @@ static void read_shell(struct workload_script *s, const char *text, size_t bytes
 
 struct tree {
     yaml_document_t doc;
-    int room; /* for further nodes: aliases repeat them */
+    char *seen; /* by node: what an alias stands for has been read where its anchor is */
 };
 
 /* The settings of a node and of what is below it, under `name`. */
 static void read_node(struct workload_script *s, struct tree *t, int id, const char *name, int depth)
 {
     const yaml_node_t *n = yaml_document_get_node(&t->doc, id);
-    if (!n || depth > DEEPEST || t->room-- <= 0)
+    if (!n || depth > DEEPEST || t->seen[id]++)
         return;
     if (n->type == YAML_SCALAR_NODE)
         add_setting(s, name, (const char *)n->data.scalar.value, (long)n->start_mark.line + 1);
@@ -321,11 +320,9 @@ static void read_node(struct workload_script *s, struct tree *t, int id, const c
         for (const yaml_node_pair_t *i = n->data.mapping.pairs.start; i < n->data.mapping.pairs.top; i++) {
             const yaml_node_t *key = yaml_document_get_node(&t->doc, i->key);
             const char *text = key && key->type == YAML_SCALAR_NODE ? (const char *)key->data.scalar.value : "";
-            text += strspn(text, "-");              /* Megatron-LM's recipes have options as keys */
-            const int merges = !strcmp(text, "<<"); /* of another mapping: its keys are this one's */
+            text += strspn(text, "-"); /* Megatron-LM's recipes have options as keys */
             char path[1024];
-            snprintf(path, sizeof path, "%.*s%s%.256s", (int)sizeof path - 260, name, *name && !merges ? "." : "",
-                     merges ? "" : text);
+            snprintf(path, sizeof path, "%.*s%s%.256s", (int)sizeof path - 260, name, *name ? "." : "", text);
             read_node(s, t, i->value, path, depth + 1);
         }
 }
@@ -333,7 +330,7 @@ static void read_node(struct workload_script *s, struct tree *t, int id, const c
 static int read_yaml(struct workload_script *s, const char *text, size_t bytes, struct err *e)
 {
     yaml_parser_t parser;
-    struct tree t = {.room = MOST_NODES};
+    struct tree t;
     int rc = 0, more = 1;
     if (!yaml_parser_initialize(&parser))
         return err_set(e, ERR_FAILED, "out of memory");
@@ -345,6 +342,7 @@ static int read_yaml(struct workload_script *s, const char *text, size_t bytes, 
             break;
         }
         more = yaml_document_get_root_node(&t.doc) != NULL;
+        t.seen = arena_alloc(s->arena, (size_t)(t.doc.nodes.top - t.doc.nodes.start) + 1);
         read_node(s, &t, 1, "", 0);
         yaml_document_delete(&t.doc);
     }
