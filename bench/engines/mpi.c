@@ -74,15 +74,14 @@ static int plan_launches(const struct bench_setup *setup, struct arena *a, struc
 
 /* ---- sessions ---- */
 
-static const char **launch_env(struct context *c, const struct bench_knobs *launch)
+static const char *const *launch_env(struct context *c, const struct bench_knobs *launch)
 {
-    const char **env = arena_alloc(c->arena, (size_t)(c->mpirun.nenv + launch->nsettings + 1) * sizeof *env);
-    int n = 0;
-    for (; n < c->mpirun.nenv; n++)
-        env[n] = c->mpirun.env[n];
+    struct words env = {0};
+    words_add_all(&env, c->arena, c->mpirun.env);
     for (int i = 0; i < launch->nsettings; i++)
-        env[n++] = arena_printf(c->arena, "OMPI_MCA_%s=%s", launch->settings[i].name, launch->settings[i].value);
-    return env;
+        words_add(&env, c->arena,
+                  arena_printf(c->arena, "OMPI_MCA_%s=%s", launch->settings[i].name, launch->settings[i].value));
+    return env.items;
 }
 
 static void end_session(struct session *s, int kill)

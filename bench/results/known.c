@@ -68,13 +68,8 @@ struct question {
 static struct question ask(const struct bench_results *r, const struct known_place *at, const char *call, int round)
 {
     int is_chain = r->index && at->coll >= 0 && at->launch && call;
-    return (struct question){r,
-                             at,
-                             call,
-                             !at->bytes,
-                             round,
-                             is_chain,
-                             is_chain ? *chain_of(r->index, at->coll, at->launch, call) : r->count};
+    int number = is_chain ? *chain_of(r->index, at->coll, at->launch, call) : r->count;
+    return (struct question){r, at, call, !at->bytes, round, is_chain, number};
 }
 
 static const struct bench_result *next_answer(struct question *q)

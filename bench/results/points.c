@@ -102,8 +102,7 @@ static int start_of_pairs(const struct bench_result *r, double *pool, double *sc
 
 /* The results of a launch's default call, by round: of several in a round the first. */
 struct rounds {
-    const struct bench_result *const *launch; /* all results of the launch */
-    int nlaunch, known, n;
+    int n;
     struct default_time {
         int round, place;
         double median;
@@ -117,24 +116,23 @@ static int by_round(const void *pa, const void *pb)
                                 : (a->place > b->place) - (a->place < b->place);
 }
 
-static void sort_rounds(struct rounds *d, const struct pooling *p)
+/* Of the `n` results of a launch. */
+static struct rounds sort_rounds(const struct bench_result *const *r, int n, const struct pooling *p)
 {
-    d->times = arena_alloc(p->work, (size_t)d->nlaunch * sizeof *d->times);
-    d->known = 1;
-    for (int i = 0; i < d->nlaunch; i++)
-        if (is_default(&d->launch[i]->call) && d->launch[i]->ntimes)
-            d->times[d->n++] = (struct default_time){d->launch[i]->round, i, bench_result_us(d->launch[i])};
-    if (d->n)
-        qsort(d->times, (size_t)d->n, sizeof *d->times, by_round);
+    struct rounds d = {.times = arena_alloc(p->work, (size_t)n * sizeof *d.times)};
+    for (int i = 0; i < n; i++)
+        if (is_default(&r[i]->call) && r[i]->ntimes)
+            d.times[d.n++] = (struct default_time){r[i]->round, i, bench_result_us(r[i])};
+    if (d.n)
+        qsort(d.times, (size_t)d.n, sizeof *d.times, by_round);
+    return d;
 }
 
 /* A start of its own, as a file of another program is: beside that of the default of the same number. */
-static int start_of_rounds(const struct bench_result *r, struct rounds *d, const struct pooling *p, struct start *s)
+static int start_of_rounds(const struct bench_result *r, const struct rounds *d, struct start *s)
 {
     if (!r->ntimes)
         return 0;
-    if (!d->known)
-        sort_rounds(d, p);
     int low = 0;
     for (int high = d->n; low < high;) {
         int middle = low + (high - low) / 2;
@@ -163,8 +161,8 @@ static double promise_of(const struct bench_result *const *r, int n)
 }
 
 /* What the `n` results of a call say, start by start. */
-static void list_starts(struct bench_candidate *c, const struct bench_result *const *r, int n, struct rounds *defaults,
-                        struct arena *a, const struct pooling *p)
+static void list_starts(struct bench_candidate *c, const struct bench_result *const *r, int n,
+                        const struct rounds *defaults, struct arena *a, const struct pooling *p)
 {
     double *logs = arena_alloc(a, (size_t)n * sizeof *logs);
     c->starts.logs = logs;
@@ -175,7 +173,7 @@ static void list_starts(struct bench_candidate *c, const struct bench_result *co
          */
         int skip = !paired && (r[i]->over_default > 0 || r[i]->nbeside || r[i]->round == round);
         if (r[i]->status > BENCH_DROPPED || r[i]->low_us > 0 || skip ||
-            !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s) : start_of_rounds(r[i], defaults, p, &s)))
+            !(paired ? start_of_pairs(r[i], p->pool, p->scratch, &s) : start_of_rounds(r[i], defaults, &s)))
             continue;
         logs[c->starts.n++] = s.log;
         round = r[i]->round;
@@ -268,7 +266,7 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
         if (i >= launch_end) {
             for (launch_end = j; launch_end < n && !compare_knobs(&r[i]->launch, &r[launch_end]->launch);)
                 launch_end++;
-            defaults = (struct rounds){.launch = r + i, .nlaunch = launch_end - i};
+            defaults = sort_rounds(r + i, launch_end - i, how);
         }
         if (!is_default(&r[i]->call))
             list_starts(&p.candidates[p.ncandidates], r + i, j - i, &defaults, a, how);

@@ -116,22 +116,21 @@ static int run_round(struct bench_study *s, const struct screening *f, int round
 static int is_refused(const struct bench_study *s, const struct bench_knobs *launch)
 {
     const struct bench_points *p = bench_points_so_far(s->results);
-    const struct bench_point *at = NULL;
     struct bench_interval loss;
     char size[UNIT_TEXT];
-    for (int i = 0, k; i < p->count && !at; i = k) {
+    for (int i = 0, k; i < p->count; i = k) {
         for (k = i + 1; k < p->count && bench_points_alike(&p->items[k], &p->items[i]);)
             k++;
-        for (int j = i; j < k && !at; j++)
-            if (bench_point_loses(&p->items[j], launch->label, k - i, s->options->margin, s->options->confidence,
-                                  &loss) &&
-                candidates_promising(s, &p->items[j])->promise * loss.median < 1)
-                at = &p->items[j];
+        for (const struct bench_point *at = p->items + i; at < p->items + k; at++) {
+            if (!bench_point_loses(at, launch->label, k - i, s->options->margin, s->options->confidence, &loss) ||
+                candidates_promising(s, at)->promise * loss.median >= 1)
+                continue;
+            log_info(s->log, "launch %s: %.2f times as fast as the baseline at %s of %s (%.2f to %.2f): it is out",
+                     launch->label, loss.median, coll_name(at->coll), unit_bytes(size, at->bytes), loss.low, loss.high);
+            return 1;
+        }
     }
-    if (at)
-        log_info(s->log, "launch %s: %.2f times as fast as the baseline at %s of %s (%.2f to %.2f): it is out",
-                 launch->label, loss.median, coll_name(at->coll), unit_bytes(size, at->bytes), loss.low, loss.high);
-    return at != NULL;
+    return 0;
 }
 
 /* Drop launches that further rounds tell nothing of; return whether they may tell more of the others. */

@@ -22,12 +22,6 @@ struct work {
     int nlines;
 };
 
-static int predict(const struct work *w, const struct bench_knobs *launch, const struct study_point *p,
-                   const struct bench_knobs *call, struct bench_prediction *g)
-{
-    return w->study->engine->predicts->predict(&w->study->plan, &p->at, launch, call, g);
-}
-
 /* ---- one launch ---- */
 
 static void add_line(struct work *w, const struct bench_knobs *launch, const struct study_point *p,
@@ -59,14 +53,15 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
  * index of the fastest, the default's unless another is faster; -1: nothing is offered. */
 static int guess_calls(const struct work *w, const struct bench_knobs *launch, const struct study_point *at)
 {
-    const struct bench_plan *p = &w->study->plan;
+    const struct bench_predict_ops *ops = w->study->engine->predicts;
+    struct bench_plan *p = &w->study->plan;
     struct bench_prediction *guesses = w->guesses;
     int best = -1;
     memset(guesses, 0, (size_t)p->ncalls * sizeof *guesses);
     double best_us = INFINITY, base_us = INFINITY;
     for (int i = 0; i < p->ncalls; i++) {
         const struct bench_call *c = &p->calls[i];
-        if (c->coll != at->at.coll || c->refines || predict(w, launch, at, &c->knobs, &guesses[i]))
+        if (c->coll != at->at.coll || c->refines || ops->predict(p, &at->at, launch, &c->knobs, &guesses[i]))
             continue;
         best_us = fmin(best_us, guesses[i].us);
     }
@@ -77,7 +72,7 @@ static int guess_calls(const struct work *w, const struct bench_knobs *launch, c
         if (!c->refines)
             base_us = guesses[i].us > 0 ? guesses[i].us : INFINITY;
         else if (at->at.bytes >= c->min_bytes && base_us <= CLOSE_TO_BEST * best_us)
-            predict(w, launch, at, &c->knobs, &guesses[i]);
+            ops->predict(p, &at->at, launch, &c->knobs, &guesses[i]);
     }
     for (int i = 0; i < p->ncalls; i++) /* the default stands before the other calls */
         if (guesses[i].us > 0 && (best < 0 || guesses[i].us < guesses[best].us * (1 - ROUNDING)))

@@ -124,13 +124,6 @@ static struct bench_result result_of(const struct session *v, const struct pass 
                                  .detail = x->detail};
 }
 
-static int write_result(struct session *v, const struct pass *p, const struct known_place *at,
-                        const struct candidate *x, struct err *e)
-{
-    struct bench_result r = result_of(v, p, x);
-    return bench_write(v->study, at, &r, 1, e);
-}
-
 /* The default last: its line says that the point is done. A visit has that line before it proves, where calls may slow
  * the default: those times tell nothing of the launch. */
 static int write_rounds(struct session *v, const struct pass *p, const struct rounds *r, struct err *e)
@@ -283,8 +276,9 @@ static int record_failure(struct session *v, const struct pass *p, const struct 
     if (p->what == SEARCH_COMPARE)
         v->study->matters[r->at.coll] |= 1u << r->at.buffers;
     enum bench_status status = outcome == BENCH_SILENT ? BENCH_HUNG : BENCH_CRASHED;
-    struct candidate dead = {.knobs = r->candidates[r->failed].knobs, .status = status, .detail = detail};
-    int rc = write_result(v, p, &r->at, &dead, e);
+    struct bench_result dead = result_of(
+        v, p, &(struct candidate){.knobs = r->candidates[r->failed].knobs, .status = status, .detail = detail});
+    int rc = bench_write(v->study, &r->at, &dead, 1, e);
     if (!rc && v->study->plan.one_session)
         return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
     if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study) || bench_is_over(v->study))
@@ -380,8 +374,9 @@ static int give_up_launch(struct session *v, struct pass *p, const struct err *w
         return 0;
     if (v->want->launch == &s->plan.launches[0] || !s->nodes || why->code == BENCH_NODES_LOST)
         return err_set(e, why->code == BENCH_NODES_LOST ? ERR_FAILED : why->code, "%s", why->text);
-    struct candidate dead = {.knobs = &untouched, .status = BENCH_CRASHED, .detail = why->text};
-    return write_result(v, p, &p->points[0].at, &dead, e);
+    struct bench_result dead =
+        result_of(v, p, &(struct candidate){.knobs = &untouched, .status = BENCH_CRASHED, .detail = why->text});
+    return bench_write(s, &p->points[0].at, &dead, 1, e);
 }
 
 /* How many points in a row the launch has lost with this one, `before` it so many: what NCCL chooses there takes three
