@@ -8,7 +8,6 @@
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"
 #include "bench/search/budget.h"
-#include "bench/search/options.h"
 #include "bench/search/study.h"
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"

@@ -5,8 +5,8 @@
 
 #include "bench/results/known.h"
 #include "bench/results/results.h"
+#include "bench/search/bench.h"
 #include "bench/search/budget.h"
-#include "bench/search/options.h"
 #include "core/call/workload.h"
 #include "core/coll.h"
 #include "core/progress.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/results/points.h"
-#include "bench/search/options.h"
+#include "bench/search/bench.h"
 #include "envgen/decide/decide.h"
 #include "envgen/profile/profile.h"
 #include "tuner/table/table.h"

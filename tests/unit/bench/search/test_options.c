@@ -1,5 +1,5 @@
 /* What of a measurement's options makes sense, at the bounds, and the sizes that they stand for. */
-#include "bench/search/options.h"
+#include "bench/search/bench.h"
 #include "core/coll.h"
 #include "tests/lib/unit.h"
 
