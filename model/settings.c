@@ -43,130 +43,114 @@ static int number(const char *value, int64_t high, int *out)
     return 0;
 }
 
+/* A variable: how its value goes into the setup, and for the general ways where, and what else they need. */
+struct variable {
+    const char *name;
+    int (*take)(const struct variable *v, const char *value, struct nccl_setup *s);
+    size_t at;
+    int64_t most; /* of a number */
+    int is_off;   /* a switch (0 off, 1 on, 2 by itself) of which the setup has whether it is off */
+    void (*parse)(const char *s, int version, struct env_choice *c);
+};
+
 /* Whose reading of values counts where no release is named. */
 #define NEWEST 23000
 
-static int release_of(const struct nccl_setup *s)
+static int take_number(const struct variable *v, const char *value, struct nccl_setup *s)
 {
-    return s->version ? s->version : NEWEST;
+    int *member = (int *)((char *)s + v->at), n = v->is_off ? !*member : *member;
+    int rc = number(value, v->most, &n);
+    *member = v->is_off ? !n : n;
+    return rc;
 }
 
-static int take_net(const char *value, struct nccl_setup *s)
+static int take_net(const struct variable *v, const char *value, struct nccl_setup *s)
 {
+    (void)v;
     s->sockets |= !strcasecmp(value, "Socket");
     return !strcasecmp(value, "Socket") || !strcasecmp(value, "IB") ? 0 : -1;
 }
 
 /* Any number but 0 switches it off. */
-static int take_ib_off(const char *value, struct nccl_setup *s)
+static int take_ib_off(const struct variable *v, const char *value, struct nccl_setup *s)
 {
     int64_t n = 0;
+    (void)v;
     env_parse_number(value, &n);
     s->sockets |= n != 0;
     return 0;
 }
 
-static int take_cross(const char *value, struct nccl_setup *s)
+static int take_cross(const struct variable *v, const char *value, struct nccl_setup *s)
 {
     int cross = 2;
-    int rc = number(value, 2, &cross);
+    int rc = number(value, v->most, &cross);
     s->cross_nic = cross ? cross : 3; /* see nccl_setup */
     return rc;
 }
 
-/* The farthest way, "LOC" to "SYS", and 1; NCCL ignores what it does not know. */
-static int level(const char *value, const struct nccl_setup *s, int *within)
-{
-    const char *name = env_parse_level(value, release_of(s));
-    for (int i = PATH_LOC; name && i < PATH_UNKNOWN; i++)
-        if (!strcmp(path_class_name((enum path_class)i), name))
-            *within = i + 1;
-    return 0;
-}
-
-static int take_p2p_level(const char *value, struct nccl_setup *s)
-{
-    return s->p2p_off ? 0 : level(value, s, &s->p2p_within);
-}
-
 /* 1 wins over NCCL_P2P_LEVEL, whichever comes first; other numbers do nothing. */
-static int take_p2p(const char *value, struct nccl_setup *s)
+static int take_p2p(const struct variable *v, const char *value, struct nccl_setup *s)
 {
     int64_t n = 0;
+    (void)v;
     env_parse_number(value, &n);
     s->p2p_off = n == 1;
     s->p2p_within = s->p2p_off ? PATH_LOC + 1 : s->p2p_within;
     return 0;
 }
 
-static int take_gdr_level(const char *value, struct nccl_setup *s)
+/* The farthest way, "LOC" to "SYS", and 1; NCCL ignores what it does not know. */
+static int take_level(const struct variable *v, const char *value, struct nccl_setup *s)
 {
-    return level(value, s, &s->gdr_within);
+    const char *name = env_parse_level(value, s->version ? s->version : NEWEST);
+    int *within = (int *)((char *)s + v->at);
+    for (int i = PATH_LOC; name && i < PATH_UNKNOWN; i++)
+        if (!strcmp(path_class_name((enum path_class)i), name) && !(s->p2p_off && within == &s->p2p_within))
+            *within = i + 1;
+    return 0;
 }
 
-static int take_choice(const char *value, const struct nccl_setup *s,
-                       void (*parse)(const char *s, int version, struct env_choice *c), unsigned left[COLL_COUNT])
+static int take_choice(const struct variable *v, const char *value, struct nccl_setup *s)
 {
+    unsigned *left = (unsigned *)((char *)s + v->at);
     struct env_choice c;
-    parse(value, release_of(s), &c);
+    v->parse(value, s->version ? s->version : NEWEST, &c);
     for (int i = 0; i < COLL_COUNT; i++)
         left[i] = !c.touched[i] ? 0 : c.allowed[i] ? c.allowed[i] : NCCL_NOTHING_LEFT;
     return 0;
 }
 
-static int take_algo(const char *value, struct nccl_setup *s)
-{
-    return take_choice(value, s, env_parse_algo, s->algos);
-}
-
-static int take_proto(const char *value, struct nccl_setup *s)
-{
-    return take_choice(value, s, env_parse_proto, s->protos);
-}
-
-/* Some are numbers of the setup, up to `most`, or switches (0 off, 1 on, 2 by itself) of which it has whether they are
- * off. */
-static const struct {
-    const char *name;
-    int (*take)(const char *value, struct nccl_setup *s);
-    size_t at;
-    int64_t most;
-    int is_off;
-} variables[] = {
-    {"NCCL_MIN_CTAS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
-    {"NCCL_MAX_CTAS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
-    {"NCCL_MIN_NCHANNELS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
-    {"NCCL_MAX_NCHANNELS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
-    {"NCCL_NVLS_ENABLE", .at = offsetof(struct nccl_setup, no_nvls), .most = 2, .is_off = 1},
-    {"NCCL_MNNVL_ENABLE", .at = offsetof(struct nccl_setup, no_mnnvl), .most = 2, .is_off = 1},
-    {"NCCL_PXN_DISABLE", .at = offsetof(struct nccl_setup, no_pxn), .most = 1},
-    {"NCCL_IB_DISABLE", .take = take_ib_off},
-    {"NCCL_CROSS_NIC", .take = take_cross},
-    {"NCCL_NET", .take = take_net},
-    {"NCCL_NET_DISABLE_INTRA", .at = offsetof(struct nccl_setup, no_net_intra), .most = 1},
-    {"NCCL_MIN_NRINGS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
-    {"NCCL_MAX_NRINGS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
-    {"NCCL_P2P_LEVEL", .take = take_p2p_level},
-    {"NCCL_P2P_DISABLE", .take = take_p2p},
-    {"NCCL_NET_GDR_LEVEL", .take = take_gdr_level},
-    {"NCCL_ALGO", .take = take_algo},
-    {"NCCL_PROTO", .take = take_proto},
+#define AT(member) offsetof(struct nccl_setup, member)
+static const struct variable variables[] = {
+    {"NCCL_MIN_CTAS", take_number, AT(min_channels), 64},
+    {"NCCL_MAX_CTAS", take_number, AT(max_channels), 64},
+    {"NCCL_MIN_NCHANNELS", take_number, AT(min_channels), 64},
+    {"NCCL_MAX_NCHANNELS", take_number, AT(max_channels), 64},
+    {"NCCL_MIN_NRINGS", take_number, AT(min_channels), 64},
+    {"NCCL_MAX_NRINGS", take_number, AT(max_channels), 64},
+    {"NCCL_NVLS_ENABLE", take_number, AT(no_nvls), 2, .is_off = 1},
+    {"NCCL_MNNVL_ENABLE", take_number, AT(no_mnnvl), 2, .is_off = 1},
+    {"NCCL_PXN_DISABLE", take_number, AT(no_pxn), 1},
+    {"NCCL_NET_DISABLE_INTRA", take_number, AT(no_net_intra), 1},
+    {"NCCL_IB_DISABLE", take_ib_off},
+    {"NCCL_CROSS_NIC", take_cross, .most = 2},
+    {"NCCL_NET", take_net},
+    {"NCCL_P2P_LEVEL", take_level, AT(p2p_within)},
+    {"NCCL_P2P_DISABLE", take_p2p},
+    {"NCCL_NET_GDR_LEVEL", take_level, AT(gdr_within)},
+    {"NCCL_ALGO", take_choice, AT(algos), .parse = env_parse_algo},
+    {"NCCL_PROTO", take_choice, AT(protos), .parse = env_parse_proto},
 };
-#define VARIABLES (sizeof variables / sizeof *variables)
 
 static int apply_setting(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
 {
-    size_t i = 0;
-    while (i < VARIABLES && strcmp(variables[i].name, name) != 0)
-        i++;
-    if (i == VARIABLES)
-        return strcmp(name, "NCCL_IB_HCA") ? -1 : take_hcas(value, s, a);
-    if (variables[i].take)
-        return variables[i].take(value, s);
-    int *member = (int *)((char *)s + variables[i].at), n = variables[i].is_off ? !*member : *member;
-    int rc = number(value, variables[i].most, &n);
-    *member = variables[i].is_off ? !n : n;
-    return rc;
+    if (!strcmp(name, "NCCL_IB_HCA"))
+        return take_hcas(value, s, a);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (!strcmp(variables[i].name, name))
+            return variables[i].take(&variables[i], value, s);
+    return -1;
 }
 
 int model_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a)

@@ -82,8 +82,7 @@ void trials_compare(const struct trials_unit *units, size_t count, size_t planne
 double trials_failing_by_chance(size_t failed_tried, size_t tried, size_t failed_others, size_t others);
 #define TRIALS_FAILING 0.001 /* below it the trial breaks jobs */
 
-/* ---- captures.c: figures from captures ----------------------------------------------------------------------------
- */
+/* ---- figures from captures -------------------------------------------------------------------------------------- */
 
 /* Gives jobs the time of their calls as figure, or, where not all captures have times, from one call to the next by the
  * hosts' clocks. A job that is not known otherwise is added: on the hosts of its ranks, of a kind with those that make

@@ -18,23 +18,6 @@ static const char *ms(char text[NUMBER], double us)
     return text;
 }
 
-/* "measured", or "measured 60 %, predicted 40 %". */
-static const char *sources(struct arena *a, const double from_us[STEP_SOURCES])
-{
-    const char *text = "";
-    double sum = 0;
-    for (int i = 0; i < STEP_SOURCES; i++)
-        sum += from_us[i];
-    for (int i = 0; i < STEP_SOURCES; i++) {
-        if (!(from_us[i] > 0))
-            continue;
-        if (from_us[i] >= sum)
-            return step_source_name(i);
-        text = arena_printf(a, "%s%s%s %.0f %%", text, *text ? ", " : "", step_source_name(i), 100 * from_us[i] / sum);
-    }
-    return text;
-}
-
 static void print_row(const char *name, const char *compute, const struct step_sum *s, const char *from, FILE *out)
 {
     char all[NUMBER], hidden[NUMBER], waits[NUMBER], low[NUMBER], high[NUMBER], interval[2 * NUMBER + 8];
@@ -56,10 +39,19 @@ static void print_rows(const char *name, const char *compute, const struct step_
         print_row("  with the profile", "", tuned, "", out);
 }
 
-/* "measured 60 %, predicted 40 %, 2 calls unknown" */
+/* "measured", or "measured 60 %, predicted 40 %, 2 calls unknown". */
 static const char *from_text(struct arena *a, const double from_us[STEP_SOURCES], int unknown)
 {
-    const char *text = sources(a, from_us);
+    const char *text = "";
+    double sum = 0;
+    for (int i = 0; i < STEP_SOURCES; i++)
+        sum += from_us[i];
+    for (int i = 0; i < STEP_SOURCES; i++)
+        if (from_us[i] >= sum && sum > 0)
+            text = step_source_name(i);
+        else if (from_us[i] > 0)
+            text =
+                arena_printf(a, "%s%s%s %.0f %%", text, *text ? ", " : "", step_source_name(i), 100 * from_us[i] / sum);
     if (!unknown)
         return text;
     return arena_printf(a, "%s%s%d call%s unknown", text, *text ? ", " : "", unknown, unknown == 1 ? "" : "s");

@@ -20,7 +20,6 @@ static int log2_floor(uint64_t n)
 /* What all cells share. */
 struct view {
     const struct nccl_model *m;
-    const struct rccl_tuning *rccl; /* NULL: NVIDIA's GPUs */
     struct nccl_constants c;
     int version;
     enum nccl_generation generation;
@@ -33,12 +32,11 @@ struct view {
 static void take_rccl(struct view *v)
 {
     static const float base[PROTO_COUNT] = {12, 12, 17};
-    v->rccl = v->m->rccl;
     for (int p = 0; p < PROTO_COUNT; p++) {
         v->c.base[ALGO_TREE][p] = v->c.base[ALGO_RING][p] = base[p];
         for (int l = 0; l < NCCL_LINK_COUNT; l++) {
-            v->c.hop[l][ALGO_TREE][p] = v->rccl->hop_us[l][0][p];
-            v->c.hop[l][ALGO_RING][p] = v->rccl->hop_us[l][1][p];
+            v->c.hop[l][ALGO_TREE][p] = v->m->rccl->hop_us[l][0][p];
+            v->c.hop[l][ALGO_RING][p] = v->m->rccl->hop_us[l][1][p];
         }
     }
 }
@@ -206,7 +204,7 @@ static float rccl_bw(const struct view *v, const struct nccl_graph *g, int coll,
     const struct nccl_model *m = v->m;
     double bw = v->scale == NCCL_MORE_NODES ? g->bw_inter : g->bw_intra;
     double bus = m->rccl_rings ? m->total_bw : g->nchannels * bw;
-    bus *= v->rccl->part[v->scale == NCCL_MORE_NODES][algo == ALGO_RING][proto];
+    bus *= v->m->rccl->part[v->scale == NCCL_MORE_NODES][algo == ALGO_RING][proto];
     int doubled = algo == ALGO_RING && proto == PROTO_LL && (coll == COLL_BROADCAST || coll == COLL_REDUCE);
     return (float)(doubled && m->nodes == 1 && rccl_is_cdna3(m) ? bus * 1.65 : bus);
 }
@@ -216,7 +214,7 @@ static float bandwidth_of(const struct view *v, int coll, int algo, int proto, d
     const struct nccl_graph *g = graph_of(v->m, algo);
     int nvls = algo == ALGO_NVLS || algo == ALGO_NVLS_TREE;
 
-    if (v->rccl)
+    if (v->m->rccl)
         return algorithm_bw(v, coll, algo, rccl_bw(v, g, coll, algo, proto), steps);
     if (nvls && v->version >= 22800 && g->nchannels < 2)
         return 0;

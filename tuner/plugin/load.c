@@ -130,8 +130,9 @@ static int parse_wanted_table(nccl_logger log, const char *wanted)
 
 /* A table that names the running release was measured on it, through this plugin. One that names none is for those that
  * the plugin itself was tested with: what a later one asks or does with an answer nobody knows. */
-static int version_fits(nccl_logger log)
+static int version_fits(nccl_logger log, const void *caller)
 {
+    process.nccl = plugin_elf_nccl_version(caller);
     int major = process.nccl / 10000, minor = process.nccl / 100 % 100;
     int fits = tuner_table_fits(&process.table, major, minor);
     int tested = process.table.nccl_given || process.nccl / 100 <= NEWEST_TESTED;
@@ -182,8 +183,7 @@ static void judge_environment(nccl_logger log, const void *caller)
         return;
     }
     if (take_prepared(wanted)) {
-        process.nccl = plugin_elf_nccl_version(caller);
-        process.active = version_fits(log);
+        process.active = version_fits(log, caller);
         return;
     }
     plugin_source_read(s);
@@ -201,8 +201,7 @@ static void judge_environment(nccl_logger log, const void *caller)
             snprintf(why, sizeof why, "%s is %s", s->path, process.hash);
             unusable(log, wanted, why);
         } else if (!parse_wanted_table(log, wanted)) {
-            process.nccl = plugin_elf_nccl_version(caller);
-            process.active = version_fits(log);
+            process.active = version_fits(log, caller);
         }
     }
     free(s->text);
