@@ -381,17 +381,12 @@ struct variation {
     struct cli_node_counts nodes;
 };
 
-struct variations {
-    struct variation *items;
-    int count;
-};
-
 struct request {
-    struct arena *arena;
     struct model_fit fit;
     struct cli_machine machine;
     struct model_setup base;
-    struct variations variations;
+    struct variation *variations;
+    int nvariations;
     int coll;
     const char *calibration;
     struct whatif_job job;
@@ -537,10 +532,10 @@ static int take_variation(const struct option_value *v, void *out, struct err *e
     const struct variation_kind *k = variation_kinds;
     while (strcmp(k->option, v->what) != 0)
         k++; /* every row of the options below has one */
-    struct variation *last = &ARENA_ADD(v->arena, r->variations.items, r->variations.count);
+    struct variation *last = &ARENA_ADD(v->arena, r->variations, r->nvariations);
     last->kind = k;
     if (k->add == add_against)
-        r->before = r->variations.count - 1;
+        r->before = r->nvariations - 1;
     return k->take ? k->take(v, (char *)last + k->member, e) : 0;
 }
 
@@ -694,11 +689,11 @@ static int predict_variations(struct request *a, const struct topology *t, struc
     if (t->nclasses > 1)
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
                  t->classes[w->cases[0].setup.nccl.class_index].name);
-    int rc = a->variations.count || a->job.workload || a->job.measured_s > 0 ? 0 : whatif_add_usual(w, e);
-    if (!rc && a->job.workload && !a->variations.count)
+    int rc = a->nvariations || a->job.workload || a->job.measured_s > 0 ? 0 : whatif_add_usual(w, e);
+    if (!rc && a->job.workload && !a->nvariations)
         rc = add_workload_script(w, a->job.workload, log, e);
-    for (int i = 0; i < a->variations.count && !rc; i++) {
-        struct variation *v = &a->variations.items[i];
+    for (int i = 0; i < a->nvariations && !rc; i++) {
+        struct variation *v = &a->variations[i];
         int n = w->ncases;
         v->log = log;
         rc = add_variation(w, v, e);
@@ -711,8 +706,8 @@ static int predict_variations(struct request *a, const struct topology *t, struc
         rc = explain_call(w, &a->job, a->json, e);
     else if (!rc && !(rc = whatif_predict(w, e)))
         rc = a->json ? json_save(whatif_json(w), NULL, e) : (whatif_print(w, stdout), 0);
-    for (int i = 0; i < a->variations.count; i++)
-        tuner_table_free(&a->variations.items[i].job.table);
+    for (int i = 0; i < a->nvariations; i++)
+        tuner_table_free(&a->variations[i].job.table);
     whatif_free(w);
     return rc;
 }
@@ -721,7 +716,7 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
 {
     struct request *r = request;
     struct log log = cli_log(COMMAND, 0);
-    (void)words, (void)a;
+    (void)words;
     if (r->machine.nodes.count > 1 && (r->job.workload || r->job.measured_s > 0))
         return err_set(e, ERR_USAGE, "--nodes: one number with --workload or --measured");
     if (r->job.measured_s > 0 && !r->job.workload && !r->job.bytes && !(r->job.usual_s > 0))
@@ -731,18 +726,17 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
         return err_set(e, ERR_USAGE, "--usual belongs to --measured");
     if (r->job.bytes && r->job.workload)
         return err_set(e, ERR_USAGE, "--bytes is of one collective, --workload has its own");
-    for (int i = 0; i < r->variations.count && r->job.workload; i++)
-        if (r->variations.items[i].kind->add == add_nodes)
+    for (int i = 0; i < r->nvariations && r->job.workload; i++)
+        if (r->variations[i].kind->add == add_nodes)
             return err_set(e, ERR_USAGE, "--more-nodes: the number of nodes is the job's; change it in %s",
                            r->job.workload);
-    for (int i = 0; i < r->variations.count && !r->job.workload && !r->machine.nodes.count; i++)
-        if (r->variations.items[i].kind->add == add_file &&
-            (r->machine.nodes.items[0] = workload_launch_nodes(r->variations.items[i].text, NULL, 0)) > 0)
+    for (int i = 0; i < r->nvariations && !r->job.workload && !r->machine.nodes.count; i++)
+        if (r->variations[i].kind->add == add_file &&
+            (r->machine.nodes.items[0] = workload_launch_nodes(r->variations[i].text, NULL, 0)) > 0)
             r->machine.nodes.count = 1;
     r->job.nodes = r->machine.nodes.count ? r->machine.nodes.items[0] : 0;
-    r->arena = a;
     if (r->machine.nodes.count > 1) { /* the first is the machine as it is */
-        struct variation *v = &ARENA_ADD(a, r->variations.items, r->variations.count);
+        struct variation *v = &ARENA_ADD(a, r->variations, r->nvariations);
         v->kind = &variation_kinds[sizeof variation_kinds / sizeof *variation_kinds - 1]; /* --more-nodes */
         v->nodes.count = r->machine.nodes.count - 1;
         memcpy(v->nodes.items, r->machine.nodes.items + 1, (size_t)v->nodes.count * sizeof *v->nodes.items);

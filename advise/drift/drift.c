@@ -27,8 +27,7 @@ static int list_files(struct drift_fleet *f, const char *dir, const char ***name
     for (const struct dirent *entry; f->nfiles <= MOST_FILES && (entry = readdir(d));) {
         if (entry->d_name[0] == '.' || !strstr(entry->d_name, ".rank.") || !file_ends_with(entry->d_name, ".json"))
             continue;
-        *names = arena_grow(a, *names, *count, sizeof **names);
-        (*names)[(*count)++] = arena_strdup(a, entry->d_name);
+        ARENA_ADD(a, *names, *count) = arena_strdup(a, entry->d_name);
         f->nfiles++;
     }
     closedir(d);
@@ -139,9 +138,9 @@ static struct drift_cause *cause_of(struct drift_fleet *f, const char *host, int
     }
     if (f->ncauses == MOST_CAUSES)
         return NULL;
-    f->causes = arena_grow(a, f->causes, f->ncauses, sizeof *f->causes);
-    f->causes[f->ncauses] = (struct drift_cause){.host = host, .place = place};
-    return &f->causes[f->ncauses++];
+    struct drift_cause *c = &ARENA_ADD(a, f->causes, f->ncauses);
+    *c = (struct drift_cause){.host = host, .place = place};
+    return c;
 }
 
 static void add_host(struct drift_cause *c, const char *host, struct arena *a)

@@ -193,8 +193,7 @@ const char *trials_take_captures(const struct drift_fleet *f, struct arena *a, s
         if (id[strspn(id, "0123456789")]) /* another launcher's: no hook knows it */
             continue;
         if (!job) {
-            jobs->list = arena_grow(a, jobs->list, jobs->count, sizeof *jobs->list);
-            job = &jobs->list[jobs->count++];
+            job = &ARENA_ADD(a, jobs->list, jobs->count);
             *job = job_of_capture(f->jobs[i], a);
         }
         job->captured = f->jobs[i];
@@ -258,8 +257,7 @@ struct trials_call *trials_compare_calls(const struct trials_placed *placed, siz
                 units[nunits++] = (struct trials_unit){all[end].us, 0, all[end].is_tried};
         }
         trials_compare(units, nunits, planned, &call.comparison, a);
-        calls = arena_grow(a, calls, *ncalls, sizeof *calls);
-        calls[(*ncalls)++] = call;
+        ARENA_ADD(a, calls, *ncalls) = call;
     }
     if (*ncalls)
         qsort(calls, *ncalls, sizeof *calls, by_spent);

@@ -36,10 +36,8 @@ static int take_line(char *line, struct arena *a, struct trials *t, struct err *
             one->until = since;
         return 0;
     }
-    if (!one) {
-        t->list = arena_grow(a, t->list, t->count, sizeof *t->list);
-        one = &t->list[t->count++];
-    }
+    if (!one)
+        one = &ARENA_ADD(a, t->list, t->count);
     *one = (struct trial){.name = arena_strdup(a, parsed.name),
                           .scope = err_mask_controls(arena_strdup(a, parsed.scope)),
                           .share = parsed.share,

@@ -28,8 +28,7 @@ static const struct topo_class *class_of(const struct model_setup *s)
 /* A further case that begins as the machine is. */
 static struct whatif_case *add_case(struct whatif *w, const char *label, const char *what)
 {
-    w->cases = arena_grow(w->arena, w->cases, (size_t)w->ncases, sizeof *w->cases);
-    struct whatif_case *c = &w->cases[w->ncases++];
+    struct whatif_case *c = &ARENA_ADD(w->arena, w->cases, w->ncases);
     *c = (struct whatif_case){.label = label, .what = what, .setup = w->cases[0].setup};
     return c;
 }
@@ -45,9 +44,8 @@ struct whatif *whatif_new(const char *machine, int coll, const struct model_setu
     struct arena *a = arena_new();
     struct whatif *w = ARENA_NEW(a, struct whatif);
     *w = (struct whatif){.arena = a, .machine = arena_strdup(a, machine), .coll = coll};
-    w->cases = ARENA_NEW(a, struct whatif_case);
-    w->cases[0] = (struct whatif_case){.label = "as it is", .what = "the machine as it is described", .setup = s};
-    w->ncases = 1;
+    ARENA_ADD(a, w->cases, w->ncases) =
+        (struct whatif_case){.label = "as it is", .what = "the machine as it is described", .setup = s};
     return w;
 }
 

@@ -300,8 +300,7 @@ struct model_observation *calibration_observe(const struct bench_points *p, stru
             struct nccl_requested call = nccl_requested_of(&c->call);
             if (!tells(point, c))
                 continue;
-            list = arena_grow(a, list, (size_t)*n, sizeof *list);
-            list[(*n)++] =
+            ARENA_ADD(a, list, *n) =
                 (struct model_observation){point->coll, point->nodes,  point->ranks,      point->bytes, call.algo,
                                            call.proto,  call.channels, c->time_us.median, point->others};
             *version = high;

@@ -22,8 +22,8 @@ struct found {
 
 static struct nccl_net *add_net(struct found *f, const char *name, int object, int port, double Gbps, int gdr)
 {
-    f->nets = arena_grow(f->a, f->nets, (size_t)f->n, sizeof *f->nets);
-    f->nets[f->n] = (struct nccl_net){
+    struct nccl_net *net = &ARENA_ADD(f->a, f->nets, f->n);
+    *net = (struct nccl_net){
         .name = name,
         .object = object,
         .port = port,
@@ -31,7 +31,7 @@ static struct nccl_net *add_net(struct found *f, const char *name, int object, i
         .gdr = gdr,
         .devices = 1,
     };
-    return &f->nets[f->n++];
+    return net;
 }
 
 /* ---- RDMA ---- */
