@@ -83,7 +83,7 @@ static void land(struct profiler_comm *c, struct profiler_flight *f)
     if (possible)
         profiler_table_time(&c->table, slot, last - first);
     else
-        atomic_fetch_add_explicit(&c->table.impossible, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->table.counters[PROFILER_IMPOSSIBLE], 1, memory_order_relaxed);
 }
 
 void *profiler_begin_channel(void *task, uint64_t start_ns)
@@ -199,7 +199,7 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
     /* NCCL's proxy numbers the kernels of a communicator, so do the kernels, and a message of a rank to itself has no
      * proxy (2.27 to 2.31, addP2pToPlan: nProxyOps): from the first one on the times are those of other calls. */
     if (p->peer == c->rank && atomic_exchange_explicit(&c->timed, 0, memory_order_relaxed))
-        atomic_fetch_add_explicit(&c->table.doubted, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->table.counters[PROFILER_DOUBTED], 1, memory_order_relaxed);
     if (!g || (p->is_send && g->sends >= PROFILER_PEERS)) {
         if (p->is_send)
             count_call(c, &p->call);

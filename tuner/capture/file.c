@@ -19,8 +19,8 @@ struct whole {
     int ranks, per_node;
     int oldest, newest; /* interfaces */
     int assumed_ranks;  /* some communicator's size is not known */
-    uint64_t rounded, lost, captured, doubted, impossible;
-    uint64_t made[COLL_COUNT], ran[COLL_COUNT]; /* by their callers; outside CUDA graphs, as NCCL tells it */
+    uint64_t counters[PROFILER_COUNTERS];
+    uint64_t ran[COLL_COUNT]; /* outside CUDA graphs, as NCCL tells it */
 };
 
 /* The numbers of one communicator: told, else gathered, else the job's. */
@@ -48,20 +48,15 @@ static struct whole survey(const struct profiler_job *job, struct profiler_comm 
         w.oldest = !w.oldest || comms[i]->api < w.oldest ? comms[i]->api : w.oldest;
         w.newest = comms[i]->api > w.newest ? comms[i]->api : w.newest;
         w.assumed_ranks |= !atomic_load(&comms[i]->ranks);
-        w.rounded += atomic_load(&comms[i]->table.rounded);
-        w.lost += atomic_load(&comms[i]->table.lost);
-        w.captured += atomic_load(&comms[i]->table.captured);
-        w.doubted += atomic_load(&comms[i]->table.doubted);
-        w.impossible += atomic_load(&comms[i]->table.impossible);
-        for (int coll = 0; coll < COLL_COUNT; coll++) {
-            w.made[coll] += atomic_load(&comms[i]->table.made[coll]);
-            w.ran[coll] -= atomic_load(&comms[i]->table.replayed[coll]);
-        }
+        for (int k = 0; k < PROFILER_COUNTERS; k++)
+            w.counters[k] += atomic_load(&comms[i]->table.counters[k]);
         for (int slot = 0; slot < PROFILER_SLOTS; slot++)
             if (profiler_table_call(&comms[i]->table, slot, &call, &n) && call.kind < COLL_COUNT &&
                 !(call.kind == COLL_BROADCAST && call.algo < 0))
                 w.ran[call.kind] += n;
     }
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        w.ran[coll] -= w.counters[PROFILER_REPLAYED + coll];
     if (job->per_node)
         w.per_node = job->per_node;
     if (!w.per_node || w.per_node > w.ranks)
@@ -118,8 +113,8 @@ static void put_call(struct observe_text *d, const struct profiler_comm *c, int 
 static void put_unseen(struct observe_text *d, const struct whole *w)
 {
     for (int coll = 0; coll < COLL_COUNT; coll++) {
-        uint64_t unseen = w->made[coll] > w->ran[coll] ? w->made[coll] - w->ran[coll] : 0;
-        if (unseen <= w->made[coll] / 100 + w->lost)
+        uint64_t made = w->counters[PROFILER_MADE + coll], unseen = made > w->ran[coll] ? made - w->ran[coll] : 0;
+        if (unseen <= made / 100 + w->counters[PROFILER_LOST])
             continue;
         observe_put(d, ",\n    \"NCCL reports neither algorithm nor time of %llu %s calls%s\"",
                     (unsigned long long)unseen, coll_name(coll),
@@ -134,13 +129,16 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
         uint64_t n;
         const char *text;
     } counted[] = {
-        {w->doubted, "in %llu communicators ranks sent to themselves; after that NCCL reports times of other calls, "
-                     "which are left out"},
-        {w->impossible, "%llu times were longer than what had passed, and are left out"},
-        {w->captured, "%llu calls were captured into CUDA graphs; without a host callback in the graph NCCL does not "
-                      "report replays, so they count once"},
-        {w->rounded, "%llu calls of more sizes than a table holds are counted at a size near theirs"},
-        {w->lost, "%llu calls found no place in the tables and are missing"},
+        {w->counters[PROFILER_DOUBTED],
+         "in %llu communicators ranks sent to themselves; after that NCCL reports times of other calls, "
+         "which are left out"},
+        {w->counters[PROFILER_IMPOSSIBLE], "%llu times were longer than what had passed, and are left out"},
+        {w->counters[PROFILER_CAPTURED],
+         "%llu calls were captured into CUDA graphs; without a host callback in the graph NCCL does not "
+         "report replays, so they count once"},
+        {w->counters[PROFILER_ROUNDED],
+         "%llu calls of more sizes than a table holds are counted at a size near theirs"},
+        {w->counters[PROFILER_LOST], "%llu calls found no place in the tables and are missing"},
         {job->late, "%llu intermediate files were skipped, because the directory was slow; counts are complete"},
     };
     observe_put(d, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",

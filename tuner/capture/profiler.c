@@ -160,8 +160,9 @@ static void *learn_call(struct profiler_comm *c, const struct nccl_profile_coll_
         collective(meaning(c, e->func, WORD_FUNC), meaning(c, e->datatype, WORD_DTYPE), e->count, -1, -1, 0);
     if (call.kind < 0 || call.kind >= COLL_COUNT || !call.bytes)
         return NULL;
-    atomic_fetch_add_explicit(e->graph_captured ? &c->table.captured : &c->table.made[call.kind], 1,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(e->graph_captured ? &c->table.counters[PROFILER_CAPTURED]
+                                                : &c->table.counters[PROFILER_MADE + call.kind],
+                              1, memory_order_relaxed);
     if (!e->graph_captured)
         profiler_enter(c);
     if (call.kind == COLL_BROADCAST && c->api >= 6)
@@ -172,7 +173,7 @@ static void *learn_call(struct profiler_comm *c, const struct nccl_profile_coll_
 static void *begin_task(struct profiler_comm *c, const struct profiler_call *call, const void *made)
 {
     if ((uintptr_t)made == PROFILER_IN_GRAPH && call->kind >= 0 && call->kind < COLL_COUNT)
-        atomic_fetch_add_explicit(&c->table.replayed[call->kind], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->table.counters[PROFILER_REPLAYED + call->kind], 1, memory_order_relaxed);
     if (call->kind == COLL_BROADCAST && c->api >= 6)
         profiler_table_uncount(&c->table,
                                &(struct profiler_call){call->bytes, call->kind, PROFILER_NO_DTYPE, -1, -1, 0});

@@ -96,7 +96,8 @@ static int add_to_place(struct profiler_table *t, uint64_t key, uint64_t count)
     int slot = find_place(t, key, EXACT_SLOTS);
     if (slot < 0) {
         slot = find_place(t, rounded(key), PROFILER_SLOTS);
-        atomic_fetch_add_explicit(slot < 0 ? &t->lost : &t->rounded, count, memory_order_relaxed);
+        atomic_fetch_add_explicit(slot < 0 ? &t->counters[PROFILER_LOST] : &t->counters[PROFILER_ROUNDED], count,
+                                  memory_order_relaxed);
     }
     if (slot >= 0)
         atomic_fetch_add_explicit(&t->counts[slot], count, memory_order_relaxed);
@@ -123,9 +124,9 @@ void profiler_table_uncount(struct profiler_table *t, const struct profiler_call
     if (slot >= 0)
         lower(&t->counts[slot]);
     else if (near < 0)
-        lower(&t->lost);
+        lower(&t->counters[PROFILER_LOST]);
     else if (lower(&t->counts[near]))
-        lower(&t->rounded);
+        lower(&t->counters[PROFILER_ROUNDED]);
 }
 
 int profiler_table_call(const struct profiler_table *t, int slot, struct profiler_call *call, uint64_t *count)
@@ -230,15 +231,8 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
                 atomic_fetch_add(&into->times[slot][k], n);
         }
     }
-    add_up(into ? &into->rounded : NULL, &from->rounded);
-    add_up(into ? &into->lost : NULL, &from->lost);
-    add_up(into ? &into->captured : NULL, &from->captured);
-    add_up(into ? &into->doubted : NULL, &from->doubted);
-    add_up(into ? &into->impossible : NULL, &from->impossible);
-    for (int i = 0; i < COLL_COUNT; i++) {
-        add_up(into ? &into->made[i] : NULL, &from->made[i]);
-        add_up(into ? &into->replayed[i] : NULL, &from->replayed[i]);
-    }
+    for (int i = 0; i < PROFILER_COUNTERS; i++)
+        add_up(into ? &into->counters[i] : NULL, &from->counters[i]);
     atomic_store(&from->used, 0);
 }
 

@@ -25,17 +25,23 @@ struct profiler_call {
     int channels;    /* 0 not known, up to 127 */
 };
 
+/* What is counted of a communicator beside its calls. */
+enum profiler_counter {
+    PROFILER_ROUNDED,  /* calls counted at a size near theirs, because the table is nearly full */
+    PROFILER_LOST,     /* calls that found no place at all */
+    PROFILER_CAPTURED, /* calls that were captured into CUDA graphs, if NCCL reports calls as their callers made them */
+    PROFILER_DOUBTED,  /* communicators whose times are not believed from some call on */
+    PROFILER_IMPOSSIBLE, /* times that are longer than what has passed */
+    PROFILER_MADE,       /* and an enum coll: calls outside CUDA graphs, if NCCL reports them so */
+    PROFILER_REPLAYED = PROFILER_MADE + COLL_COUNT, /* and an enum coll: what of the counted calls came of graphs */
+    PROFILER_COUNTERS = PROFILER_REPLAYED + COLL_COUNT,
+};
+
 struct profiler_table {
     _Atomic uint64_t keys[PROFILER_SLOTS]; /* 0: free */
     _Atomic uint64_t counts[PROFILER_SLOTS];
     _Atomic uint32_t used;
-    _Atomic uint64_t rounded; /* calls counted at a size near theirs, because the table is nearly full */
-    _Atomic uint64_t lost;    /* calls that found no place at all */
-    /* If NCCL reports calls as their callers made them: those outside CUDA graphs, those that were captured into
-     * one, and what of the calls that are counted came of graphs. */
-    _Atomic uint64_t made[COLL_COUNT], captured, replayed[COLL_COUNT];
-    _Atomic uint64_t doubted;                   /* communicators whose times are not believed from some call on */
-    _Atomic uint64_t impossible;                /* times that are longer than what has passed */
+    _Atomic uint64_t counters[PROFILER_COUNTERS];
     _Atomic uint64_t sums_ns[PROFILER_SLOTS];   /* of the times */
     _Atomic uint64_t beyond_ns[PROFILER_SLOTS]; /* of those in the last class, which has no end */
     _Atomic uint32_t times[PROFILER_SLOTS][PROFILER_TIMES];

@@ -4,7 +4,6 @@
 #include <float.h>
 
 #include "tuner/table/index.h"
-#include "tuner/table/lookup.h"
 
 struct plugin_chain;
 

@@ -4,7 +4,6 @@
 
 #include "tuner/table/binary.h"
 #include "tuner/table/index.h"
-#include "tuner/table/lookup.h"
 
 static const void *part(const struct tuner_binary *b, uint64_t at)
 {

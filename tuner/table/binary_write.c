@@ -5,7 +5,6 @@
 
 #include "tuner/table/binary.h"
 #include "tuner/table/index.h"
-#include "tuner/table/lookup.h"
 
 #define CONDITIONS 4096       /* on shapes, of a table that can be prepared */
 #define WORK       (1U << 26) /* conditions times cells */

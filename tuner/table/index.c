@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "tuner/table/lookup.h"
-
 /* ---- building -------------------------------------------------------------------------------------------------- */
 
 static struct tuner_entry entry_of(const struct tuner_rule *r)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/coll.h"
+#include "tuner/table/spans.h"
 #include "tuner/table/table.h"
 
 /* ---- a table's answer to NCCL for a call: a cell of its cost table ---- */
@@ -52,7 +54,13 @@ struct tuner_choice tuner_choose_cell(int algo, int proto, const struct tuner_ca
 
 /* ---- the rules that fit a communicator ---- */
 
-struct tuner_index;
+struct tuner_index {
+    struct tuner_spans calls[COLL_COUNT];  /* over the size of the collective */
+    struct tuner_spans chunks[COLL_COUNT]; /* over one channel's slice */
+    size_t rules;                          /* that fit the communicator */
+    int is_borrowed;                       /* the memory behind it is a tuner_binary's ... */
+    int is_placed;                         /* ... and so is this */
+};
 
 /* NULL without memory. The table is not needed afterwards. */
 struct tuner_index *tuner_index_new(const struct tuner_table *t, const struct tuner_shape *s);
@@ -91,3 +99,24 @@ struct tuner_choice tuner_index_choose(const struct tuner_index *ix, const struc
  * channels, and without conditions that this interface does not pass, the first that matches at slice × channels
  * decides. 0: keep NCCL's. */
 uint32_t tuner_index_chunk(const struct tuner_index *ix, int coll, uint64_t slice_bytes, int algo, int proto);
+
+/* ---- asking without a call, for the plugin's entry points ---- */
+
+/* The cost table if it has the size that NCCL's has had since 2.23, else NULL. */
+static inline const float *tuner_plain_cost(const float *cost, int algos, int protos)
+{
+    return algos == ALGO_COUNT && protos == PROTO_COUNT ? cost : NULL;
+}
+
+/* The common case of a call, and the whole of it for most tables: a plain cost table, a first candidate that asks for
+ * nothing but regBuff, and a cell that is available. NULL says only that somebody has to look closer: also where Ring
+ * with Simple is not offered or costs more than `dear`, in tuner_cost_bits; UINT32_MAX: that is never looked at. */
+static inline const struct tuner_node *tuner_plain_answer(const struct tuner_index *ix, int coll, uint64_t bytes,
+                                                          const float *cost, int reg_buff, uint32_t dear)
+{
+    if ((unsigned)coll >= COLL_COUNT || !cost || tuner_cost_bits(cost[ALGO_RING * PROTO_COUNT + PROTO_SIMPLE]) > dear)
+        return NULL;
+    const struct tuner_spans *m = &ix->calls[coll];
+    const struct tuner_node *node = m->nodes ? tuner_spans_find_near(m, bytes) : NULL;
+    return node && tuner_node_answers(node, reg_buff) && tuner_is_available(cost[tuner_node_cell(node)]) ? node : NULL;
+}

@@ -238,7 +238,7 @@ TEST_CASE(times_of_sends)
         assert_null(profiler_begin_peer(c, group, &self));
     }
     profiler_end(group);
-    assert_true(c->timed == 0 && c->table.doubted == 1);
+    assert_true(c->timed == 0 && c->table.counters[PROFILER_DOUBTED] == 1);
     const struct profiler_call call = reduce(64, 1);
     assert_null(profiler_begin_channel(profiler_begin_call(c, &call), 5));
 }

@@ -88,12 +88,12 @@ TEST_CASE(jobs_of_all_kinds)
 
     all = add(6, 1, 2, 9);
     calls(all, reduce, 99, 0, 0);
-    all->table.made[COLL_ALLREDUCE] = 100; /* one on its way is no news */
-    all->table.made[COLL_BROADCAST] = 3;
-    all->table.rounded = 1;
-    all->table.lost = 2;
-    all->table.captured = 4;
-    all->table.doubted = 5;
+    all->table.counters[PROFILER_MADE + COLL_ALLREDUCE] = 100; /* one on its way is no news */
+    all->table.counters[PROFILER_MADE + COLL_BROADCAST] = 3;
+    all->table.counters[PROFILER_ROUNDED] = 1;
+    all->table.counters[PROFILER_LOST] = 2;
+    all->table.counters[PROFILER_CAPTURED] = 4;
+    all->table.counters[PROFILER_DOUBTED] = 5;
     calls(all, (struct profiler_call){8, COLL_BROADCAST, 0, ALGO_RING, PROTO_LL, 1}, 1, 0, 0);
     job.times = job.ended = job.per_node = job.ranks = 0;
     job.missed = 6, job.late = 7, job.twins = 8;
@@ -101,19 +101,19 @@ TEST_CASE(jobs_of_all_kinds)
 
     all = add(5, 1, 2, 9);
     calls(all, reduce, 98, 0, 0);
-    all->table.made[COLL_ALLREDUCE] = 100;
-    all->table.made[COLL_BROADCAST] = 3;
+    all->table.counters[PROFILER_MADE + COLL_ALLREDUCE] = 100;
+    all->table.counters[PROFILER_MADE + COLL_BROADCAST] = 3;
     calls(all, (struct profiler_call){8, COLL_BROADCAST, 0, -1, PROTO_LL, 1}, 1, 0, 0);
-    all->table.made[COLL_REDUCE] = 1;
-    all->table.replayed[COLL_REDUCE] = 1;
+    all->table.counters[PROFILER_MADE + COLL_REDUCE] = 1;
+    all->table.counters[PROFILER_REPLAYED + COLL_REDUCE] = 1;
     calls(all, (struct profiler_call){8, COLL_REDUCE, 0, 0, 0, 1}, 2, 0, 0);
     job.missed = job.late = job.twins = 0;
     say("calls that nobody saw", &job);
 
     all = add(5, 1, 2, 9);
     calls(all, reduce, 95, 0, 0);
-    all->table.made[COLL_ALLREDUCE] = 100;
-    all->table.lost = 3; /* and one on its way: one more is missing */
+    all->table.counters[PROFILER_MADE + COLL_ALLREDUCE] = 100;
+    all->table.counters[PROFILER_LOST] = 3; /* and one on its way: one more is missing */
     say("calls that were lost", &job);
 
     job.ranks = 16, job.per_node = 4, job.times = 1;

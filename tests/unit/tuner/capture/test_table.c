@@ -72,8 +72,8 @@ TEST_CASE(more_sizes_than_places)
         calls += profiler_table_count(t, &c) >= 0;
     }
     assert_int_equal(calls, 20000);
-    assert_int_equal(t->rounded, 20000 - 192);
-    assert_int_equal(t->lost, 0);
+    assert_int_equal(t->counters[PROFILER_ROUNDED], 20000 - 192);
+    assert_int_equal(t->counters[PROFILER_LOST], 0);
     assert_int_equal(total(t, &bytes), 20000);
     assert_near((double)bytes / (double)given, 1, 0.125);
     free(t);
@@ -86,7 +86,7 @@ TEST_CASE(every_place_is_a_place)
         struct profiler_table *t = new_table();
         struct profiler_call c = allreduce(1000001 + 7919 * i * i);
         assert_true(profiler_table_count(t, &c) >= 0);
-        assert_true(t->used == 1 && t->rounded == 0);
+        assert_true(t->used == 1 && t->counters[PROFILER_ROUNDED] == 0);
         free(t);
     }
 }
@@ -131,8 +131,8 @@ TEST_CASE(no_place_at_all)
             c.channels = k;
             profiler_table_count(t, &c);
         }
-    assert_true(t->lost > 0);
-    assert_int_equal(total(t, &bytes) + t->lost, 4000);
+    assert_true(t->counters[PROFILER_LOST] > 0);
+    assert_int_equal(total(t, &bytes) + t->counters[PROFILER_LOST], 4000);
     free(t);
 }
 
@@ -239,23 +239,16 @@ TEST_CASE(drained_into_another)
 TEST_CASE(counters_are_drained)
 {
     struct profiler_table *a = new_table(), *b = new_table();
-    _Atomic uint64_t *into[4 + 2 * COLL_COUNT] = {&a->rounded, &a->lost, &a->captured, &a->doubted},
-                                   *from[4 + 2 * COLL_COUNT] = {&b->rounded, &b->lost, &b->captured, &b->doubted};
-    const int n = 4 + 2 * COLL_COUNT;
-    for (int i = 0; i < COLL_COUNT; i++) {
-        into[4 + 2 * i] = &a->made[i], into[5 + 2 * i] = &a->replayed[i];
-        from[4 + 2 * i] = &b->made[i], from[5 + 2 * i] = &b->replayed[i];
-    }
-    for (int i = 0; i < n; i++) {
-        *into[i] = 100;
-        *from[i] = (uint64_t)i + 1;
+    for (int i = 0; i < PROFILER_COUNTERS; i++) {
+        a->counters[i] = 100;
+        b->counters[i] = (uint64_t)i + 1;
     }
     profiler_table_drain(a, b);
-    for (int i = 0; i < n; i++)
-        assert_true(*into[i] == 101 + (uint64_t)i && *from[i] == 0);
+    for (int i = 0; i < PROFILER_COUNTERS; i++)
+        assert_true(a->counters[i] == 101 + (uint64_t)i && b->counters[i] == 0);
     profiler_table_drain(NULL, a);
-    for (int i = 0; i < n; i++)
-        assert_int_equal(*into[i], 0);
+    for (int i = 0; i < PROFILER_COUNTERS; i++)
+        assert_int_equal(a->counters[i], 0);
     free(a);
     free(b);
 }
@@ -279,19 +272,19 @@ TEST_CASE(taken_back)
         struct profiler_call other = allreduce(i << 20);
         profiler_table_count(t, &other);
     }
-    assert_true(t->used == 192 && t->rounded == 0);
+    assert_true(t->used == 192 && t->counters[PROFILER_ROUNDED] == 0);
     slot = profiler_table_count(t, &far);
-    assert_true(t->used == 193 && t->rounded == 1);
-    t->lost = 1;
+    assert_true(t->used == 193 && t->counters[PROFILER_ROUNDED] == 1);
+    t->counters[PROFILER_LOST] = 1;
     profiler_table_uncount(t, &far);
     profiler_table_call(t, slot, &out, &count);
-    assert_true(count == 0 && t->rounded == 0 && t->lost == 1);
-    t->rounded = 5;
+    assert_true(count == 0 && t->counters[PROFILER_ROUNDED] == 0 && t->counters[PROFILER_LOST] == 1);
+    t->counters[PROFILER_ROUNDED] = 5;
     profiler_table_uncount(t, &far); /* there is none any more */
-    assert_true(t->rounded == 5 && t->lost == 1);
+    assert_true(t->counters[PROFILER_ROUNDED] == 5 && t->counters[PROFILER_LOST] == 1);
     for (int i = 0; i < 2; i++) {
         profiler_table_uncount(t, &none);
-        assert_true(t->used == 193 && t->lost == 0 && t->rounded == 5);
+        assert_true(t->used == 193 && t->counters[PROFILER_LOST] == 0 && t->counters[PROFILER_ROUNDED] == 5);
     }
     free(t);
 }
@@ -347,7 +340,7 @@ TEST_CASE(eight_threads)
         pthread_join(threads[i], NULL);
     assert_int_equal(t->used, 150);
     assert_int_equal(total(t, &bytes), 8 * 200000);
-    assert_int_equal(t->lost + t->rounded, 0);
+    assert_int_equal(t->counters[PROFILER_LOST] + t->counters[PROFILER_ROUNDED], 0);
     free(t);
 }
 

@@ -2,7 +2,6 @@
 #include "tests/lib/unit.h"
 #include "tuner/table/binary.h"
 #include "tuner/table/index.h"
-#include "tuner/table/lookup.h"
 
 static const char hash[65] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

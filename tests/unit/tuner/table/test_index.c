@@ -2,7 +2,6 @@
 #include "core/coll.h"
 #include "tests/lib/unit.h"
 #include "tuner/table/index.h"
-#include "tuner/table/lookup.h"
 
 static uint64_t state = 88172645463325252;
 static long shortcuts;
