@@ -150,18 +150,17 @@ const char *delivered_remove(struct arena *a)
 
 /* ---- files that NCCL reads ---- */
 
-/* The line that begins with `marker`. */
-static char *find_line(char *text, const char *marker)
+char *delivered_line(const char *text, const char *marker)
 {
-    for (char *at = text; (at = strstr(at, marker)); at++)
+    for (const char *at = text; (at = strstr(at, marker)); at++)
         if (at == text || at[-1] == '\n')
-            return at;
+            return (char *)at;
     return NULL;
 }
 
 int delivered_cut(char *text)
 {
-    char *begin = find_line(text, DELIVERED_BEGIN), *end = begin ? find_line(begin, DELIVERED_END) : NULL;
+    char *begin = delivered_line(text, DELIVERED_BEGIN), *end = begin ? delivered_line(begin, DELIVERED_END) : NULL;
     if (!end)
         return 0;
     end += strcspn(end, "\n");

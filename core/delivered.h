@@ -34,5 +34,8 @@ enum delivered_purpose {
 /* Return the name of a variable that delivers a profile and is set beyond that purpose; NULL there is none. */
 const char *delivered_beyond(enum delivered_purpose purpose);
 
+/* Return the line of `text` that begins with `marker`; NULL there is none. */
+char *delivered_line(const char *text, const char *marker);
+
 /* Take our block out of the text of a file. Return true if there was one. */
 int delivered_cut(char *text);

@@ -70,3 +70,11 @@ int err_errno(struct err *e, const char *fmt, ...)
     snprintf(e->text + n, sizeof e->text - n, ": %s", strerror(saved));
     return ERR_FAILED;
 }
+
+long err_lines_before(const char *text, const char *at)
+{
+    long n = 0;
+    for (; text < at; text++)
+        n += *text == '\n';
+    return n;
+}

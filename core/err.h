@@ -33,3 +33,6 @@ int err_at(struct err *e, const char *file, long line, long column, const char *
 
 /* err_set(ERR_FAILED) with ": " and errno's text behind the sentence. */
 int err_errno(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* How many lines of `text` end before `at`. */
+long err_lines_before(const char *text, const char *at);

@@ -88,10 +88,8 @@ int file_read_text(const char *path, size_t limit, struct arena *a, char **data,
     const char *nul = memchr(*data, 0, *bytes);
     if (!nul)
         return 0;
-    long line = 1;
-    for (const char *p = *data; p < nul; p++)
-        line += *p == '\n';
-    return err_at(e, path, line, 0, "contains a NUL byte: expected text, this is a binary file");
+    return err_at(e, path, 1 + err_lines_before(*data, nul), 0,
+                  "contains a NUL byte: expected text, this is a binary file");
 }
 
 /* ---- line by line ---- */
@@ -188,8 +186,7 @@ int file_lines_rest(struct file_lines *l, char **text, size_t *bytes, struct err
 
 void file_lines_close(struct file_lines *l)
 {
-    if (l->fd >= 0)
-        close(l->fd);
+    trust_close(l->fd);
     free(l->text);
     *l = (struct file_lines){.fd = -1};
 }

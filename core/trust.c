@@ -219,8 +219,7 @@ static int find_place(struct walk *w, struct trust_place *place)
 {
     *place = (struct trust_place){.dir = -1};
     if (begin_walk(w) || (w->rule == TRUST_OWNED ? walk_owned(w, place) : walk_on(w, place))) {
-        if (w->dir >= 0)
-            close(w->dir);
+        trust_close(w->dir);
         return -1;
     }
     place->dir = w->dir;
@@ -234,6 +233,14 @@ int trust_find(const char *path, struct trust_place *place, struct err *e)
     return find_place(&w, place);
 }
 
+void trust_close(int fd)
+{
+    const int why = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = why;
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static int open_place(struct walk *w, const struct trust_place *p, int flags, struct stat *st)
@@ -241,9 +248,8 @@ static int open_place(struct walk *w, const struct trust_place *p, int flags, st
     int fd = openat(p->dir, p->name, flags | QUIET | (p->is_magic ? 0 : O_NOFOLLOW));
     if (fd >= 0 && !fstat(fd, st) && !S_ISLNK(st->st_mode)) /* O_PATH opens a link itself */
         return fd;
-    int why = fd < 0 ? errno : ELOOP;
-    close(fd);
-    errno = why;
+    errno = fd < 0 ? errno : ELOOP;
+    trust_close(fd);
     return (w->rule == TRUST_OWNED ? refuse_owned(w, p->dir, p->name, (int)strlen(w->path)) : refuse_errno(w)), -1;
 }
 

@@ -49,6 +49,9 @@ int trust_open_owned_at(int dir, const char *name, const char *path, uid_t owner
  * others can exchange names: it may be another file of root's. */
 int trust_append(const char *path, mode_t mode, struct err *e);
 
+/* Closes a descriptor unless it is negative, for what could not be opened. errno stays. */
+void trust_close(int fd);
+
 /* Opens a directory, and makes it and its missing parents, mode 0777 less the umask. */
 int trust_make_directory(const char *path, struct err *e);
 

@@ -123,14 +123,6 @@ static const char *blank_comments(char *text, size_t bytes)
     return NULL;
 }
 
-static long lines_before(const char *text, const char *at)
-{
-    long n = 0;
-    for (; text < at; text++)
-        n += *text == '\n';
-    return n;
-}
-
 /* Parses from `text` to the end of its top element; the bytes read, 0 after an error. */
 static size_t parse_one(struct reading *r, const char *text, size_t bytes)
 {
@@ -163,12 +155,12 @@ struct xml_node *xml_parse(char *text, size_t bytes, const char *file, struct ar
         return err_null(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of XML", file, MOST_BYTES >> 20);
     const char *unclosed = blank_comments(text, bytes);
     if (unclosed) {
-        err_at(e, file, 1 + lines_before(text, unclosed), 0, "expected \"-->\": this comment has no end");
+        err_at(e, file, 1 + err_lines_before(text, unclosed), 0, "expected \"-->\": this comment has no end");
         return NULL;
     }
     while (bytes && !r.failed) {
         size_t used = parse_one(&r, text, bytes);
-        r.first_line += lines_before(text, text + used);
+        r.first_line += err_lines_before(text, text + used);
         text += used;
         bytes -= used;
     }

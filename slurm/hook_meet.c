@@ -119,8 +119,7 @@ static int enter_place(struct meeting *p, struct err *e)
 {
     int meet = hook_open_directory(p->conf->meet, p->conf->owner, e);
     int rc = meet < 0 || (mkdirat(meet, strrchr(p->dir, '/') + 1, 0755) && errno != EEXIST);
-    if (meet >= 0)
-        close(meet);
+    trust_close(meet);
     p->fd = rc ? -1 : hook_open_directory(p->dir, p->conf->owner, e);
     return p->fd < 0 ? -1 : 0;
 }
@@ -155,8 +154,7 @@ void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hoo
         a->state = HOOK_UNKNOWN;
         a->policy = HOOK_FAIL;
     }
-    if (p.fd >= 0)
-        close(p.fd);
+    trust_close(p.fd);
 }
 
 /* The last node's rmdir takes the directory away. */

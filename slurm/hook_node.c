@@ -42,8 +42,7 @@ static void read_line(char *line, size_t size, const char *fmt, ...)
     ssize_t n = fd < 0 ? -1 : read(fd, line, size - 1);
     line[n > 0 ? n : 0] = 0;
     line[strcspn(line, "\n")] = 0;
-    if (fd >= 0)
-        close(fd);
+    trust_close(fd);
 }
 
 /* "4: ACTIVE" and "400 Gb/sec (4X NDR)", as the kernel's RDMA core prints them. */

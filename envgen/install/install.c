@@ -59,10 +59,9 @@ static int point(const struct install_site *site, const char *name, const char *
     int dir = trust_make_directory(site->store, e);
     if (dir < 0)
         return ERR_FAILED;
-    int rc = trust_link(dir, name, target), why = errno;
-    close(dir);
-    errno = why;
-    if (rc && why == EEXIST)
+    int rc = trust_link(dir, name, target);
+    trust_close(dir);
+    if (rc && errno == EEXIST)
         return err_set(e, ERR_FAILED, "%s/%s: expected a symbolic link of nccltune, or nothing", site->store, name);
     return rc ? err_errno(e, "%s/%s: cannot be pointed at %s", site->store, name, target) : 0;
 }
@@ -106,8 +105,7 @@ static int copy_file(int from, int to, const char *dir, const char *name, size_t
     free(data);
     const int open[] = {source, target, fd};
     for (int i = 0; i < 3; i++)
-        if (open[i] >= 0)
-            close(open[i]);
+        trust_close(open[i]);
     return rc;
 }
 
@@ -141,8 +139,7 @@ static int copy_profile(int profiles, const char *store, const char *profile, co
     to = trust_enter(profiles, *made, 0700);
     int rc = to < 0 ? err_errno(e, "%s/profiles: cannot be written", store)
                     : copy_files(from, to, arena_printf(a, "%s/profiles/%s", store, *made), a, e);
-    if (to >= 0)
-        close(to);
+    trust_close(to);
     close(from);
     return rc;
 }
@@ -169,10 +166,8 @@ static int name_profile(int profiles, const char *made, const char *map, const s
     if (rc || renameat(profiles, made, profiles, done->hash))
         rc = err_errno(e, "%s: cannot be made", done->dir);
     trust_sync(profiles);
-    if (classes >= 0)
-        close(classes);
-    if (dir >= 0)
-        close(dir);
+    trust_close(classes);
+    trust_close(dir);
     return rc;
 }
 
@@ -271,8 +266,7 @@ static int lock_schedule(const struct install_site *site, struct err *e)
     int lock = dir < 0 ? -1 : trust_lock(dir, SCHEDULE_LOCK);
     if (dir >= 0 && lock < 0)
         err_errno(e, "%s/" SCHEDULE_LOCK ": cannot be locked", site->store);
-    if (dir >= 0)
-        close(dir);
+    trust_close(dir);
     return lock;
 }
 
@@ -297,8 +291,7 @@ static int change_schedule(const struct install_site *site, const char *line, st
 static int add_line(const struct install_site *site, const char *line, struct arena *a, struct err *e)
 {
     int lock = lock_schedule(site, e), rc = lock < 0 ? ERR_FAILED : change_schedule(site, line, a, e);
-    if (lock >= 0)
-        close(lock);
+    trust_close(lock);
     return rc;
 }
 
@@ -348,8 +341,7 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
     }
     if (text)
         rc = write_shared(path, text, (size_t)(to - text), e);
-    if (lock >= 0)
-        close(lock);
+    trust_close(lock);
     arena_free(a);
     return rc;
 }
@@ -561,8 +553,7 @@ static void remove_if_empty(const struct install_site *site)
     int store = trust_enter(p.dir, p.name, 0);
     if (store >= 0 && !unlinkat(store, "profiles", AT_REMOVEDIR))
         unlinkat(p.dir, p.name, AT_REMOVEDIR);
-    if (store >= 0)
-        close(store);
+    trust_close(store);
     close(p.dir);
 }
 

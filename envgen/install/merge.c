@@ -14,37 +14,20 @@
 #define END    DELIVERED_END
 #define JOINED " (after a line without an end)" /* so that --uninstall gives that line back as it was */
 
-/* The line that begins with `marker`; NULL when there is none. */
-static const char *find_line(const char *text, const char *marker)
-{
-    for (const char *p = text; (p = strstr(p, marker)); p++)
-        if (p == text || p[-1] == '\n')
-            return p;
-    return NULL;
-}
-
 static const char *behind_line(const char *line)
 {
     size_t n = strcspn(line, "\n");
     return line + n + (line[n] == '\n');
 }
 
-static long line_number(const char *text, const char *at)
-{
-    long n = 1;
-    for (const char *p = text; p < at; p++)
-        n += *p == '\n';
-    return n;
-}
-
 char *install_merge(const char *old, const char *lines, const char *path, struct arena *a, struct err *e)
 {
     old = old ? old : "";
-    const char *begin = find_line(old, BEGIN), *end = find_line(begin ? begin : old, END);
+    const char *begin = delivered_line(old, BEGIN), *end = delivered_line(begin ? begin : old, END);
     if (!begin != !end) {
         const char *lone = begin ? begin : end;
-        err_at(e, path, line_number(old, lone), 0, "one of nccltune's two marker lines is missing; expected '%s'",
-               begin ? END : BEGIN);
+        err_at(e, path, 1 + err_lines_before(old, lone), 0,
+               "one of nccltune's two marker lines is missing; expected '%s'", begin ? END : BEGIN);
         return NULL;
     }
     const char *head = arena_strndup(a, old, begin ? (size_t)(begin - old) : strlen(old));

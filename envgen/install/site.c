@@ -201,7 +201,6 @@ int install_running_jobs(const struct install_site *site, struct arena *a, const
             *jobs = arena_printf(a, "%s%s%s", *jobs, **jobs ? ", " : "", id);
     }
     free(schedule.text);
-    if (store >= 0)
-        close(store);
+    trust_close(store);
     return 0;
 }

@@ -20,9 +20,8 @@ void env_staged_write_begin(struct env_staged_write *s, const char *dir, struct 
 
 static struct env_staged *add_file(struct env_staged_write *s, const char *name)
 {
-    s->files = arena_grow(s->arena, s->files, (size_t)s->count, sizeof *s->files);
-    struct env_staged *f = &s->files[s->count++];
-    *f = (struct env_staged){.name = arena_strdup(s->arena, name)};
+    struct env_staged *f = &ARENA_ADD(s->arena, s->files, s->count);
+    f->name = arena_strdup(s->arena, name);
     return f;
 }
 
@@ -53,8 +52,7 @@ static int begin_file(struct env_staged_write *s, const char *name, struct err *
         trust_delay_end(&s->signals);
     s->delays_end = 1;
     int dir = open_directory_of(s, &base, 1), fd = dir < 0 ? -1 : trust_begin(dir, base, temporary);
-    if (dir >= 0)
-        close(dir);
+    trust_close(dir);
     if (fd < 0)
         return err_errno(e, "%s: cannot be created", path_of(s, name)), -1;
     add_file(s, name)->temporary = arena_printf(s->arena, "%.*s%s", (int)(base - name), name, temporary);
@@ -156,8 +154,7 @@ void env_staged_write_abandon(struct env_staged_write *s)
     for (int i = 0; i < s->count; i++)
         if (s->files[i].temporary)
             remove_temporary(s, &s->files[i]);
-    if (s->fd >= 0)
-        close(s->fd);
+    trust_close(s->fd);
     s->fd = -1;
     s->count = 0;
     allow_end(s);
