@@ -127,9 +127,19 @@ double json_int_value(const void *at)
     return *(const int *)at;
 }
 
+static int most_of(const struct json_reader *in, const struct json_field *f)
+{
+    return f->count ? *(const int *)((const char *)in->more + f->count) : f->high != 0 ? (int)f->high : INT_MAX;
+}
+
 static int get_int(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    return json_get_int(in, f, item, (int)f->low, f->high != 0 ? (int)f->high : INT_MAX, at);
+    return json_get_int(in, f, item, (int)f->low, most_of(in, f), at);
+}
+
+static int get_index(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    return json_get_int(in, f, item, 0, most_of(in, f) - 1, at);
 }
 
 static double number_value(const void *at)
@@ -292,6 +302,7 @@ const struct json_kind json_as_text = {put_text, get_text, sizeof(char *)},
                        json_as_texts = {put_texts, get_texts, LIST},
                        json_as_constant = {put_constant, json_get_nothing},
                        json_as_int = {json_put_number, get_int, sizeof(int), json_int_value},
+                       json_as_index = {json_put_number, get_index, 0, json_int_value},
                        json_as_number = {json_put_number, get_number, sizeof(double), number_value},
                        json_as_bytes = {json_put_number, get_bytes, sizeof(uint64_t), bytes_value},
                        json_as_flag = {put_flag, get_flag, sizeof(int), json_int_value},

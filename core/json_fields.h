@@ -44,7 +44,8 @@ struct json_field {
     const char *key;
     const struct json_kind *kind;
     size_t at;
-    double low, high;                              /* of numbers; high 0: the type's */
+    double low, high;                              /* of numbers; high 0: the type's, or: */
+    size_t count;                                  /* where `more` has an int, how many there are of something */
     double unknown;                                /* what a missing number or word is; not written, unless: */
     int always;                                    /* is written whatever it is */
     int required;                                  /* the same, and an error where it is missing; a text is not empty */
@@ -59,6 +60,7 @@ struct json_field {
 extern const struct json_kind json_as_text,  /* const char *; NULL unknown */
     json_as_texts,                           /* const char **, with its count, an int, right behind it; as all arrays */
     json_as_int, json_as_flag, json_as_word, /* int */
+    json_as_index,                           /* int, below `count` */
     json_as_number,                          /* double */
     json_as_bytes,                           /* uint64_t */
     json_as_object,                          /* a record */

@@ -45,15 +45,8 @@ int verbs_find_try(const struct verbs_fabric *f, int from, int to)
 
 /* ---- kinds of members ---- */
 
-static int get_node(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
-{
-    return json_get_int(in, f, item, 0, ((const struct verbs_fabric *)in->more)->nodes - 1, at);
-}
-
-static int get_rail(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
-{
-    return json_get_int(in, f, item, 0, ((const struct verbs_fabric *)in->more)->rails - 1, at);
-}
+#define NODES offsetof(struct verbs_fabric, nodes)
+#define RAILS offsetof(struct verbs_fabric, rails)
 
 static void put_end(cJSON *o, const struct json_field *f, const void *at)
 {
@@ -65,11 +58,10 @@ static void put_end(cJSON *o, const struct json_field *f, const void *at)
 static int get_end(struct json_reader *in, const struct json_field *f, const cJSON *pair, void *at)
 {
     struct verbs_end *end = at;
-    const struct json_field one = {f->key, .required = 1};
-    return get_node(in, &one, cJSON_GetArrayItem(pair, 0), &end->node) ||
-                   get_rail(in, &one, cJSON_GetArrayItem(pair, 1), &end->rail)
-               ? ERR_FAILED
-               : 0;
+    const struct json_field node = {f->key, .count = NODES, .required = 1},
+                            rail = {f->key, .count = RAILS, .required = 1};
+    int rc = json_as_index.get(in, &node, cJSON_GetArrayItem(pair, 0), &end->node);
+    return rc ? rc : json_as_index.get(in, &rail, cJSON_GetArrayItem(pair, 1), &end->rail);
 }
 
 /* The indices on both sides, by one more; 0 unknown. */
@@ -146,13 +138,8 @@ static int get_gids(struct json_reader *in, const struct json_field *f, const cJ
     return code;
 }
 
-static void put_index(cJSON *o, const struct json_field *f, const void *at)
-{
-    cJSON_AddNumberToObject(o, f->key, *(const int *)at);
-}
-
-static const struct json_kind node = {put_index, get_node}, rail = {put_index, get_rail}, end = {put_end, get_end},
-                              indices = {put_indices, get_indices}, gid_table = {put_gids, get_gids};
+static const struct json_kind end = {put_end, get_end}, indices = {put_indices, get_indices},
+                              gid_table = {put_gids, get_gids};
 
 /* ---- records ---- */
 
@@ -170,8 +157,8 @@ static const char *const layers[] = {"ethernet", "infiniband", NULL};
 
 #define AT(member) offsetof(struct verbs_fabric_port, member)
 static const struct json_field port_fields[] = {
-    {"node_index", &node, AT(end.node), .required = 1},
-    {"rail", &rail, AT(end.rail), .required = 1},
+    {"node_index", &json_as_index, AT(end.node), .count = NODES, .required = 1},
+    {"rail", &json_as_index, AT(end.rail), .count = RAILS, .required = 1},
     {"node", &json_as_text, AT(node), .text = "?"},
     {"port", &json_as_text, AT(name), .text = "?"},
     {"layer", &json_as_word, AT(gids.infiniband), .always = 1, .words = layers},
@@ -202,7 +189,7 @@ static const struct json_field try_fields[] = {
 
 #define AT(member) offsetof(struct verbs_fabric_interface, member)
 static const struct json_field interface_fields[] = {
-    {"node_index", &node, AT(node), .required = 1},
+    {"node_index", &json_as_index, AT(node), .count = NODES, .required = 1},
     {"name", &json_as_text, AT(name), .required = 1},
     {"address", &json_as_text, AT(address), .text = ""},
     {"reached", &json_as_int, AT(reached), .required = 1},
@@ -219,8 +206,8 @@ static int check_interface(struct json_reader *in, void *record)
 
 #define AT(member) offsetof(struct verbs_fabric_gpu, member)
 static const struct json_field gpu_fields[] = {
-    {"node_index", &node, AT(node), .required = 1},
-    {"rail", &rail, AT(rail), .required = 1},
+    {"node_index", &json_as_index, AT(node), .count = NODES, .required = 1},
+    {"rail", &json_as_index, AT(rail), .count = RAILS, .required = 1},
     {"gpu", &json_as_int, AT(gpu), .high = 1024, .required = 1},
     {"pci", &json_as_text, AT(pci), .text = ""},
     {"via", &json_as_text, AT(via)},

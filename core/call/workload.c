@@ -102,15 +102,9 @@ double workload_bytes(const struct workload *w, const struct workload_phase *pha
 
 /* ---- the document ---- */
 
-/* No more than the job has ranks. */
-static int get_ranks(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
-{
-    return json_get_int(in, f, item, (int)f->low, ((const struct workload *)in->more)->ranks, at);
-}
-
-static const struct json_kind of_the_ranks = {json_put_number, get_ranks, sizeof(int), json_int_value};
 static const char *const places[] = {[WORKLOAD_NODE] = "node", [WORKLOAD_CLUSTER] = "cluster", NULL};
 static const char *const counts_per[] = {"step", "run", NULL};
+#define OF_ALL offsetof(struct workload, ranks) /* no more than the job has */
 #define TIME(key, at)                                               \
     {                                                               \
         key, &json_as_number, at, .high = TIME_LIMIT, .unknown = -1 \
@@ -121,9 +115,9 @@ static const struct json_field call_fields[] = {
     {"collective", &json_as_word, AT(kind), .required = 1, .name = coll_name, .parse = coll_parse},
     {"bytes", &json_as_bytes, AT(bytes), .low = 1, .required = 1},
     {"count", &json_as_number, AT(count), .high = COUNT_LIMIT, .required = 1},
-    {"group_size", &of_the_ranks, AT(group_size), .low = 2, .required = 1},
+    {"group_size", &json_as_int, AT(group_size), .low = 2, .count = OF_ALL, .required = 1},
     {"placement", &json_as_word, AT(place), .always = 1, .words = places},
-    {"stride", &of_the_ranks, AT(stride), .low = 1, .unknown = 1, .always = 1},
+    {"stride", &json_as_int, AT(stride), .low = 1, .count = OF_ALL, .unknown = 1, .always = 1},
     {"dtype", &json_as_text, AT(dtype)},
     TIME("overlap_us", AT(overlap_us)),
     TIME("time_us", AT(time_us)),

@@ -60,16 +60,6 @@ static int get_parent(struct json_reader *in, const struct json_field *f, const 
     return json_get_int(in, f, item, 0, (int)self - 1, at);
 }
 
-static int get_gpu(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
-{
-    return json_get_int(in, f, item, 0, ((const struct topo_class *)in->more)->ngpus - 1, at);
-}
-
-static int get_port(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
-{
-    return json_get_int(in, f, item, 0, ((const struct topo_class *)in->more)->nports - 1, at);
-}
-
 /* Of a host, while its document's classes are counted at `more`. */
 static int get_class(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
@@ -80,8 +70,6 @@ static const struct json_kind hex16 = {put_hex, get_hex, sizeof(uint16_t), hex16
                               hex24 = {put_hex, get_hex, sizeof(uint32_t), hex24_value},
                               an_object = {json_put_number, get_object, 0, json_int_value},
                               a_parent = {json_put_number, get_parent, 0, json_int_value},
-                              a_gpu = {json_put_number, get_gpu, 0, json_int_value},
-                              a_port = {json_put_number, get_port, 0, json_int_value},
                               a_class = {json_put_number, get_class, 0, json_int_value};
 
 #define MOST    65536 /* classes, missing nodes */
@@ -192,8 +180,8 @@ const struct json_field topo_netdev_fields[] = {
 #define AT(member) offsetof(struct topo_link, member)
 static const struct json_field link_fields[] = {
     {"fabric", &json_as_word, AT(link_kind), .unknown = -1, .required = 1, .words = link_words},
-    {"gpu", &a_gpu, AT(gpu), .unknown = -1, .required = 1},
-    {"peer_gpu", &a_gpu, AT(peer_gpu), .unknown = -1},
+    {"gpu", &json_as_index, AT(gpu), .count = offsetof(struct topo_class, ngpus), .unknown = -1, .required = 1},
+    {"peer_gpu", &json_as_index, AT(peer_gpu), .count = offsetof(struct topo_class, ngpus), .unknown = -1},
     {"peer_object", &an_object, AT(peer_object), .unknown = -1, .mark = KIND(NVSWITCH) | KIND(NUMA)},
     {"count", &json_as_int, AT(count), .low = -1},
     {"GBps", &json_as_number, AT(GBps), .high = 1e12},
@@ -203,7 +191,7 @@ static const struct json_field link_fields[] = {
 
 #define AT(member) offsetof(struct topo_gid, member)
 static const struct json_field gid_fields[] = {
-    {"port", &a_port, AT(port), .unknown = -1, .required = 1},
+    {"port", &json_as_index, AT(port), .count = offsetof(struct topo_class, nports), .unknown = -1, .required = 1},
     {"index", &json_as_int, AT(index), .low = -1, .unknown = -1},
     {"type", &json_as_word, AT(type), .words = gid_words},
     {"gid", &json_as_text, AT(gid), .required = 1},
