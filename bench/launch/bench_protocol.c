@@ -8,6 +8,7 @@
 #include "bench/launch/launch.h"
 #include "core/coll.h"
 #include "core/json.h"
+#include "core/json_fields.h"
 
 #define LEAST_US         200.0
 #define ITERATIONS_LIMIT 100000
@@ -41,90 +42,87 @@ static char *to_line(cJSON *doc)
     return line;
 }
 
+/* ---- requests ---- */
+
+static void put_settings(cJSON *o, const struct json_field *f, const void *at)
+{
+    bench_json_settings.put(o, f, &(*(const struct bench_knobs *const *)at)->settings);
+}
+
+static int get_settings(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    struct bench_knobs *knobs = ARENA_NEW(in->arena, struct bench_knobs);
+    *(const struct bench_knobs **)at = knobs;
+    return bench_json_settings.get(in, f, item, &knobs->settings);
+}
+
+static const struct json_kind settings = {put_settings, get_settings};
+
+static const struct json_field shot_fields[] = {
+    {"settings", &settings, offsetof(struct bench_shot, knobs), .always = 1},
+    {"iterations", &json_as_int, offsetof(struct bench_shot, iterations), .required = 1},
+    {NULL},
+};
+static const struct json_record shot = {shot_fields, sizeof(struct bench_shot)};
+
+#define AT(member) offsetof(struct bench_shape, member)
+static const struct json_field shape_fields[] = {
+    {"nodes", &json_as_int, AT(nodes), .low = 1, .required = 1},
+    {"ranks", &json_as_int, AT(ranks), .low = 1, .high = BENCH_SHAPE_MOST, .required = 1},
+    {"others", &json_as_int, AT(others), .high = BENCH_SHAPE_MOST - 1, .always = 1},
+    {NULL},
+};
+#undef AT
+
+static int has_groups(const void *shape)
+{
+    return ((const struct bench_shape *)shape)->nodes;
+}
+
+static int check_shape(struct json_reader *in, void *record)
+{
+    const struct bench_shape *s = record;
+    return s->ranks < s->nodes ? json_wrong(in, "ranks", "at least as many as \"nodes\"") : 0;
+}
+
+static const struct json_record shape = {shape_fields, .check = check_shape, .known = has_groups};
+
+#define AT(member) offsetof(struct bench_batch, member)
+static const struct json_field request_fields[] = {
+    {"collective", &json_as_word, AT(coll), .required = 1, .name = coll_name, .parse = coll_parse},
+    {"bytes", &json_as_bytes, AT(bytes), .low = 1, .required = 1},
+    {"samples", &json_as_int, AT(samples), .low = 1, .required = 1},
+    {"check", &json_as_flag, AT(check), .always = 1},
+    {"group", &json_as_object, AT(shape), .record = &shape},
+    {"calls", &json_as_array, AT(shots), .required = 1, .record = &shot},
+    {NULL},
+};
+#undef AT
+
+static int check_request(struct json_reader *in, void *record)
+{
+    return ((const struct bench_batch *)record)->nshots ? 0 : json_wrong(in, "calls", "a call at least");
+}
+
 char *protocol_request_print(const struct bench_batch *b)
 {
     cJSON *doc = cJSON_CreateObject();
-    json_add_str(doc, "collective", coll_name(b->coll));
-    cJSON_AddNumberToObject(doc, "bytes", (double)b->bytes);
-    cJSON_AddNumberToObject(doc, "samples", b->samples);
-    cJSON_AddBoolToObject(doc, "check", b->check);
-    if (b->shape.nodes) {
-        cJSON *group = cJSON_AddObjectToObject(doc, "group");
-        cJSON_AddNumberToObject(group, "nodes", b->shape.nodes);
-        cJSON_AddNumberToObject(group, "ranks", b->shape.ranks);
-        cJSON_AddNumberToObject(group, "others", b->shape.others);
-    }
-    cJSON *calls = cJSON_AddArrayToObject(doc, "calls");
-    for (int i = 0; i < b->nshots; i++) {
-        cJSON *call = json_append(calls);
-        cJSON *settings = cJSON_AddObjectToObject(call, "settings");
-        for (int k = 0; k < b->shots[i].knobs->nsettings; k++)
-            json_add_str(settings, b->shots[i].knobs->settings[k].name, b->shots[i].knobs->settings[k].value);
-        cJSON_AddNumberToObject(call, "iterations", b->shots[i].iterations);
-    }
+    json_put_fields(doc, request_fields, b);
     return to_line(doc);
-}
-
-static int parse_shot(const cJSON *call, struct arena *a, struct bench_shot *shot)
-{
-    struct bench_knobs *knobs = ARENA_NEW(a, struct bench_knobs);
-    struct bench_setting *list = NULL;
-    int64_t iterations = json_int(call, "iterations", -1);
-    const cJSON *item, *settings = cJSON_GetObjectItemCaseSensitive(call, "settings");
-    if (iterations < 0 || iterations > INT_MAX)
-        return -1;
-    cJSON_ArrayForEach(item, settings)
-    {
-        if (!cJSON_IsString(item) || !item->string)
-            return -1;
-        ARENA_ADD(a, list, knobs->nsettings) =
-            (struct bench_setting){arena_strdup(a, item->string), arena_strdup(a, item->valuestring)};
-    }
-    knobs->settings = list;
-    shot->knobs = knobs;
-    shot->iterations = (int)iterations;
-    return 0;
-}
-
-static int parse_group(const cJSON *group, struct bench_shape *s)
-{
-    int64_t nodes = json_int(group, "nodes", 0), ranks = json_int(group, "ranks", 0),
-            others = json_int(group, "others", 0);
-    int sensible =
-        nodes >= 1 && ranks >= nodes && ranks <= BENCH_SHAPE_MOST && others >= 0 && others < BENCH_SHAPE_MOST;
-    *s = sensible ? (struct bench_shape){(int)nodes, (int)ranks, (int)others} : (struct bench_shape){0};
-    return group && !sensible ? -1 : 0;
 }
 
 int protocol_request_parse(const char *text, size_t bytes, struct arena *a, struct bench_batch *b, struct err *e)
 {
+    static const struct json_record request = {request_fields, .check = check_request};
+    struct json_reader in = {.arena = a, .file = "request", .err = e};
+    cJSON *doc = json_parse(text, bytes, in.file, 1, e);
     memset(b, 0, sizeof *b);
-    cJSON *doc = json_parse(text, bytes, "request", 1, e);
-    if (!doc)
-        return ERR_FAILED;
-    int rc = 0;
-    const char *coll = json_str(doc, "collective", "");
-    int64_t size = json_int(doc, "bytes", -1), samples = json_int(doc, "samples", -1);
-    const cJSON *call, *calls = cJSON_GetObjectItemCaseSensitive(doc, "calls");
-    int n = cJSON_IsArray(calls) ? cJSON_GetArraySize(calls) : 0;
-    struct bench_shot *shots = arena_alloc(a, (size_t)n * sizeof *shots);
-    b->coll = coll_parse(coll, strlen(coll));
-    b->bytes = (uint64_t)size;
-    b->samples = (int)samples;
-    b->check = json_bool(doc, "check", 0);
-    b->shots = shots;
-    if (parse_group(cJSON_GetObjectItemCaseSensitive(doc, "group"), &b->shape))
-        rc = err_set(e, ERR_FAILED, "request: expected nodes, ranks and others in group");
-    if (b->coll < 0 || size < 1 || samples < 1 || samples > INT_MAX || n < 1)
-        rc = err_set(e, ERR_FAILED, "request: expected collective, bytes, samples and calls");
-    cJSON_ArrayForEach(call, calls)
-    {
-        if (!rc && parse_shot(call, a, &shots[b->nshots++]))
-            rc = err_set(e, ERR_FAILED, "request: expected settings and iterations in every call");
-    }
+    int rc = doc ? json_get_fields(&in, &request, doc, b) : ERR_FAILED;
     cJSON_Delete(doc);
     return rc;
 }
+
+/* ---- answers ---- */
 
 char *protocol_answer_print(const struct protocol_answer *w)
 {

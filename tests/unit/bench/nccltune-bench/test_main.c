@@ -205,7 +205,7 @@ TEST_CASE(wrong_data_is_found_and_nonsense_is_the_end)
     expect_time(0); /* unchecked */
     expect_done();
     say("{\"collective\":\"allreduce\",\"bytes\":64}\n");
-    expect(PROTOCOL_ERROR, 0, BENCH_OK, "request: expected collective, bytes, samples and calls");
+    expect(PROTOCOL_ERROR, 0, BENCH_OK, "request: samples: expected a whole number from 1 to 2147483647");
     assert_int_equal(code_of_end(), ERR_FAILED);
 }
 
