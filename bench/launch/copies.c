@@ -66,8 +66,7 @@ static int connect_to_own(const char *name)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && !connect(fd, (struct sockaddr *)&to, bytes) && is_same_user(fd) && !fcntl(fd, F_SETFL, 0))
         return fd;
-    if (fd >= 0)
-        close(fd);
+    trust_close(fd);
     return -1;
 }
 
@@ -115,8 +114,7 @@ int siblings_open(const char *job, struct err *e)
             return fd;
     }
     err_errno(e, "cannot reach the other processes of this node");
-    if (fd >= 0)
-        close(fd);
+    trust_close(fd);
     return -1;
 }
 
@@ -130,8 +128,7 @@ void siblings_tell(int fd, int word)
         send(one, &byte, 1, MSG_NOSIGNAL);
         close(one);
     }
-    if (fd >= 0)
-        close(fd);
+    trust_close(fd);
 }
 
 int siblings_wait(const char *job, double patience_s)
@@ -243,8 +240,7 @@ static int read_meeting(const char *path, struct secret *secret, char places[ADD
     ssize_t n = -1;
     if (fd >= 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 077))
         n = read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
+    trust_close(fd);
     if (n <= 0)
         return -1;
     text[n] = 0;
@@ -261,9 +257,8 @@ static int read_meeting(const char *path, struct secret *secret, char places[ADD
 /* Open the port for the other nodes and tell them where it is. */
 static int open_door(struct agents *s, const char *dir, struct err *e)
 {
-    struct copies *c = s->copies;
+    const struct copies *c = s->copies;
     int rc = agents_begin(s, c->nodes, e);
-    s->copies = c;
     if (rc)
         return rc;
     int keyed = make_secret_of_key(c, &s->secret);

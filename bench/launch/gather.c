@@ -9,6 +9,7 @@
 #include "bench/launch/launch_internal.h"
 #include "core/locate.h"
 #include "core/progress.h"
+#include "core/trust.h"
 
 #define STOP_PERIOD_MS 100
 #define GRACE_S        1.0
@@ -43,9 +44,24 @@ static int allow_descriptors(int wanted, int guests, struct err *e)
     return setrlimit(RLIMIT_NOFILE, &limit) ? err_errno(e, "the limit of file descriptors cannot be raised") : 0;
 }
 
+/* Forget all but what a lender keeps when its agents end. */
+static void forget_agents(struct agents *s)
+{
+    const struct agents kept = {.listener = -1,
+                                .keep = s->keep,
+                                .again = s->again,
+                                .absent = s->keep ? s->absent : NULL,
+                                .nabsent = s->keep ? s->nabsent : 0,
+                                .copies = s->copies};
+    explicit_bzero(s, sizeof *s);
+    *s = kept;
+}
+
 void agents_none(struct agents *s, int wanted)
 {
-    *s = (struct agents){.arena = arena_new(), .wanted = wanted, .listener = -1};
+    forget_agents(s);
+    s->arena = arena_new();
+    s->wanted = wanted;
     s->here = (struct proc){.in = -1, .out = -1, .err = -1};
     s->items = arena_alloc(s->arena, ((size_t)wanted + 1) * sizeof *s->items);
 }
@@ -145,8 +161,8 @@ static void admit_guest(struct agents *s, int i)
     wire_tune(g->fd);
     if (fd >= 0 && !agents_add(s, fd, fd, NULL))
         proof_seal(&g->proof, &s->items[s->count - 1].connection);
-    else if (fd >= 0)
-        close(fd);
+    else
+        trust_close(fd);
     drop_guest(s, i);
 }
 
@@ -307,8 +323,7 @@ int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *st
             drop_newcomer(s, i);
     while (s->nguests)
         drop_guest(s, 0);
-    if (s->listener >= 0)
-        close(s->listener);
+    trust_close(s->listener);
     s->listener = -1;
     qsort(s->items, (size_t)s->count, sizeof *s->items, compare_hosts);
     return rc;
@@ -375,15 +390,10 @@ static void narrow_setup(struct agents *s, struct bench_setup *setup, const stru
 
 static int open_own(struct agents *s, const struct opening *o, struct err *e)
 {
-    struct arena *keep = s->keep;
-    struct agents_absent *absent = s->absent;
     struct places where;
-    int nabsent = s->nabsent, nodes = places_count(o->setup, e), rc = nodes ? agents_begin(s, nodes, e) : e->code;
+    int nodes = places_count(o->setup, e), rc = nodes ? agents_begin(s, nodes, e) : e->code;
     if (rc)
         return rc;
-    s->keep = keep;
-    s->absent = absent;
-    s->nabsent = nabsent;
     rc = places_find(o->setup, s->arena, &where, e);
     s->some = o->some && where.hosts ? &where : NULL;
     if (!rc)
@@ -402,7 +412,6 @@ static int open_own(struct agents *s, const struct opening *o, struct err *e)
 /* Open agents that are lent, by one launcher for all, else by one for each node: they can be started anew. */
 static int open_to_lend(struct agents *s, struct opening o, struct err *e)
 {
-    struct copies *copies = s->copies;
     const double all_s = o.patience_s, common_s = COMMON_S + places_count(o.setup, NULL) * COMMON_NODE_S;
     const int common = start_is_common(o.setup);
     o.some = !common;
@@ -415,7 +424,6 @@ static int open_to_lend(struct agents *s, struct opening o, struct err *e)
         rc = open_own(s, &o, e);
     }
     s->again = o.setup;
-    s->copies = copies;
     return rc;
 }
 
@@ -554,19 +562,11 @@ void agents_close(struct agents *s)
         connection_close(&s->items[i].connection);
     while (s->nguests)
         drop_guest(s, 0);
-    if (s->listener >= 0)
-        close(s->listener);
+    trust_close(s->listener);
     start_close(s->start, GRACE_S);
     if (s->here.group)
         proc_ended(&s->here, GRACE_S);
     proc_stop(&s->here, GRACE_S);
     arena_free(s->arena);
-    const struct agents kept = {.listener = -1,
-                                .keep = s->keep,
-                                .again = s->again,
-                                .absent = s->keep ? s->absent : NULL,
-                                .nabsent = s->keep ? s->nabsent : 0,
-                                .copies = s->copies};
-    explicit_bzero(s, sizeof *s);
-    *s = kept;
+    forget_agents(s);
 }

@@ -16,7 +16,7 @@ size_t agents_start_body(const struct agents_order *o, int first_rank, char body
 
 /* ---- gather.c ---- */
 
-/* Make room for `wanted` agents, and nothing else. agents_close frees. */
+/* Make room for `wanted` agents, and forget all that a lender does not keep. agents_close frees. */
 void agents_none(struct agents *s, int wanted);
 
 /* The same with a new secret. Raises the limit of descriptors where that is needed. Errors: no random numbers, too low

@@ -66,10 +66,8 @@ static void begin_srun(const struct places *where, int per_node, const char *mpi
                                         arena_printf(a, "%d", where->nodes * per_node),
                                         arena_printf(a, "--ntasks-per-node=%d", per_node),
                                         arena_printf(a, "--mpi=%s", mpi), "--export=ALL", NULL});
-    if (where->said) {
-        words_add(argv, a, "-w");
-        words_add(argv, a, join_words(where->hosts, where->nodes, a));
-    }
+    if (where->said)
+        words_add_all(argv, a, (const char *const[]){"-w", join_words(where->hosts, where->nodes, a), NULL});
     words_add_all(env, a, srun_environment);
 }
 
@@ -77,6 +75,7 @@ static void begin_srun(const struct places *where, int per_node, const char *mpi
 
 /* Without dynamic rules OpenMPI does not look at the algorithm variables at all. With them, a variable that is 0 leaves
  * the built-in decision in place (tuned_module_enable in OpenMPI 4.0 to 5.0), so the default stays untouched. */
+static const char *const as_root[] = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", NULL};
 const char *const mpirun_worker_env[] = {"OMPI_MCA_coll_tuned_use_dynamic_rules=1", NULL};
 
 static int choose_ranks_per_node(const struct bench_setup *setup, int nodes)
@@ -104,10 +103,8 @@ static int add_hosts(struct words *argv, const char *const *hosts, struct arena 
             return err_set(e, ERR_USAGE, "--hosts: '%s': mpirun accepts no names with ':' or '@'", hosts[i]);
         used += (size_t)snprintf(list + used, bytes - used, "%s%s:%d", i ? "," : "", hosts[i], m->ranks_per_node);
     }
-    words_add(argv, a, "-H");
-    words_add(argv, a, list);
-    words_add(argv, a, "-np");
-    words_add(argv, a, arena_printf(a, "%d", m->nodes * m->ranks_per_node));
+    const char *ranks = arena_printf(a, "%d", m->nodes * m->ranks_per_node);
+    words_add_all(argv, a, (const char *const[]){"-H", list, "-np", ranks, NULL});
     return 0;
 }
 
@@ -125,17 +122,11 @@ static int add_places(struct words *argv, const struct bench_setup *setup, const
 {
     if (setup->hosts || (setup->hostfile && has_brackets(setup->hostfile, a)))
         return add_hosts(argv, where->hosts, a, m, e);
-    if (setup->hostfile) {
-        words_add(argv, a, "--hostfile");
-        words_add(argv, a, setup->hostfile);
-    }
-    if (where->said || where->given) {
-        words_add(argv, a, "--map-by");
-        words_add(argv, a, arena_printf(a, "ppr:%d:node", m->ranks_per_node));
-    } else {
-        words_add(argv, a, "-np");
-        words_add(argv, a, arena_printf(a, "%d", m->ranks_per_node));
-    }
+    if (setup->hostfile)
+        words_add_all(argv, a, (const char *const[]){"--hostfile", setup->hostfile, NULL});
+    const int named = where->said || where->given;
+    const char *ranks = arena_printf(a, named ? "ppr:%d:node" : "%d", m->ranks_per_node);
+    words_add_all(argv, a, (const char *const[]){named ? "--map-by" : "-np", ranks, NULL});
     return 0;
 }
 
@@ -154,11 +145,10 @@ int mpirun_command(const struct bench_setup *setup, const char *worker, struct a
     int by_srun = wants_srun(setup, a), nwords;
     struct words argv = {0}, env = {0};
     struct places where;
-    if (!by_srun && !locate_in_path(command, a)) {
-        err_set(e, ERR_LACKS,
-                "%s: no such program; the mpi engine needs OpenMPI (packages openmpi-bin, libopenmpi-dev)", command);
-        return ERR_LACKS;
-    }
+    if (!by_srun && !locate_in_path(command, a))
+        return err_set(e, ERR_LACKS,
+                       "%s: no such program; the mpi engine needs OpenMPI (packages openmpi-bin, libopenmpi-dev)",
+                       command);
     int rc = places_find(setup, a, &where, e);
     if (rc)
         return rc;
@@ -175,10 +165,8 @@ int mpirun_command(const struct bench_setup *setup, const char *worker, struct a
     }
     words_add(&argv, a, worker);
     words_add_all(&env, a, mpirun_worker_env);
-    if (geteuid() == 0) {
-        words_add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT=1");
-        words_add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
-    }
+    if (geteuid() == 0)
+        words_add_all(&env, a, as_root);
     if (m->ranks_per_node > sysconf(_SC_NPROCESSORS_ONLN))
         words_add(&env, a, "OMPI_MCA_mpi_yield_when_idle=1");
     m->argv = argv.items;
@@ -279,13 +267,15 @@ static const char *add_exports(const struct bench_setup *setup, const struct sta
     return arena_printf(a, "%s%s", args, list_exports(what, " -x ", a));
 }
 
-/* mpirun's own daemons wait 5 minutes before they notice that the network to it is gone (OpenMPI 4). */
-static const char *const daemon_environment[] = {"OMPI_MCA_oob_tcp_keepalive_time=2",
-                                                 "OMPI_MCA_oob_tcp_keepalive_intvl=1",
-                                                 "OMPI_MCA_oob_tcp_keepalive_probes=3", NULL};
+/* mpirun pins what it starts to single cores unless told otherwise, here through the environment, so that --mpirun-args
+ * have the last word (OpenMPI 4, OpenMPI 5). Its own daemons wait 5 minutes before they notice that the network to it
+ * is gone (OpenMPI 4). */
+static const char *const agent_environment[] = {
+    "OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none",
+    "OMPI_MCA_oob_tcp_keepalive_time=2",       "OMPI_MCA_oob_tcp_keepalive_intvl=1",
+    "OMPI_MCA_oob_tcp_keepalive_probes=3",     NULL};
 
-/* No MPI is spoken: mpirun is only a launcher. It pins what it starts to single cores unless told otherwise, here
- * through the environment, so that --mpirun-args have the last word (OpenMPI 4, OpenMPI 5). */
+/* No MPI is spoken: mpirun is only a launcher. */
 static int make_mpirun_command(const struct bench_setup *setup, const struct places *where,
                                const struct start_agent *what, struct arena *a, struct start_command *c, struct err *e)
 {
@@ -302,12 +292,9 @@ static int make_mpirun_command(const struct bench_setup *setup, const struct pla
         return rc;
     words_add_all(&argv, a, m.argv);
     words_add_all(&argv, a, what->argv + 1);
-    for (int i = 0; i < m.nenv; i++)
-        words_add(&env, a, m.env[i]);
+    words_add_all(&env, a, m.env);
     words_add_all(&env, a, what->env);
-    words_add(&env, a, "OMPI_MCA_hwloc_base_binding_policy=none");
-    words_add(&env, a, "PRTE_MCA_hwloc_default_binding_policy=none");
-    words_add_all(&env, a, daemon_environment);
+    words_add_all(&env, a, agent_environment);
     *c = (struct start_command){.argv = argv.items, .env = env.items};
     return 0;
 }
@@ -391,8 +378,7 @@ static int make_ssh_command(const struct bench_setup *setup, const struct places
     if (!remote)
         return ERR_USAGE;
     words_add_all(&argv, a, words);
-    words_add(&argv, a, where->hosts[0]);
-    words_add(&argv, a, remote);
+    words_add_all(&argv, a, (const char *const[]){where->hosts[0], remote, NULL});
     *c = (struct start_command){.argv = argv.items, .input = make_ssh_input(what, a)};
     return 0;
 }
