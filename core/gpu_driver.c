@@ -2,7 +2,6 @@
 #include "core/gpu_driver.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 
 static const struct {
     const char *cuda, *hip;
@@ -53,27 +52,21 @@ static void *open_driver(int hip)
     return lib;
 }
 
-int gpu_load(struct gpu *g, int hip, char *why, size_t bytes)
+int gpu_load(struct gpu *g, int hip, struct err *e)
 {
     void *lib = open_driver(hip);
-    if (!lib) {
-        snprintf(why, bytes, "no GPU driver: %s", dlerror());
-        return -1;
-    }
+    if (!lib)
+        return err_set(e, ERR_FAILED, "no GPU driver: %s", dlerror());
     g->hip = hip;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const char *name = hip ? functions[i].hip : functions[i].cuda;
         void *f = dlsym(lib, name);
-        if (!f && !functions[i].optional) {
-            snprintf(why, bytes, "the GPU driver has no %s", name);
-            return -1;
-        }
+        if (!f && !functions[i].optional)
+            return err_set(e, ERR_FAILED, "the GPU driver has no %s", name);
         *(void **)((char *)g + functions[i].offset) = f;
     }
     int rc = g->init(0);
-    if (rc)
-        snprintf(why, bytes, "the GPU driver does not start: %s", gpu_error(g, rc));
-    return rc ? -1 : 0;
+    return rc ? err_set(e, ERR_FAILED, "the GPU driver does not start: %s", gpu_error(g, rc)) : 0;
 }
 
 size_t gpu_cache_bytes(const struct gpu *g, int device)

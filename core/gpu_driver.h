@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "core/err.h"
+
 #define GPU_NOT_READY 600 /* CUDA_ERROR_NOT_READY, hipErrorNotReady */
 
 /* Work on a stream runs in order; the calls without one go to the NULL stream, for which a stream that is
@@ -44,8 +46,8 @@ struct gpu {
     double (*host_us)(void); /* a double of the driver brings the host's clock along; else NULL */
 };
 
-/* Loads and initialises the driver. 0, or -1 with a sentence in `why`. */
-int gpu_load(struct gpu *g, int hip, char *why, size_t bytes);
+/* Loads and initialises the driver. */
+int gpu_load(struct gpu *g, int hip, struct err *e);
 
 /* The GPU's last-level cache as the driver reports it; 0 when it does not. AMD's reports the L2 of one die, not the
  * cache behind all of them. */

@@ -149,7 +149,7 @@ int data_fill(const struct gpu *g, void *stream, const struct data_shape *s, voi
     return rc ? rc : g->finish(stream);
 }
 
-static void describe_wrong(const struct data_shape *s, uint64_t first, size_t n, char why[NCCL_TEXT])
+static void describe_wrong(const struct data_shape *s, uint64_t first, size_t n, struct err *e)
 {
     size_t size = data_type_bytes(s->type), k = 0;
     while (k < n && !memcmp(block + k * size, expected + k * size, size))
@@ -160,23 +160,21 @@ static void describe_wrong(const struct data_shape *s, uint64_t first, size_t n,
         snprintf(want + 2 * b, 3, "%02x", (unsigned char)expected[k * size + b]);
     }
     unsigned long long at = first + k, all = s->recv;
-    snprintf(why, NCCL_TEXT, "rank %d: element %llu of %llu holds bytes %s, expected %s", s->rank, at, all, got, want);
+    err_set(e, ERR_FAILED, "rank %d: element %llu of %llu holds bytes %s, expected %s", s->rank, at, all, got, want);
 }
 
 /* One block of the result, `n` elements from the `first` on, against what is expected. */
 static int check_block(const struct gpu *g, void *stream, const struct data_shape *s, const char *recv, uint64_t first,
-                       size_t n, char why[NCCL_TEXT])
+                       size_t n, struct err *e)
 {
     size_t size = data_type_bytes(s->type);
     int rc = g->put_out(block, recv + first * size, n * size, stream);
     rc = rc ? rc : g->finish(stream);
-    if (rc) {
-        snprintf(why, NCCL_TEXT, "rank %d: cannot read the result back: %s", s->rank, gpu_error(g, rc));
-        return -1;
-    }
+    if (rc)
+        return -err_set(e, ERR_FAILED, "rank %d: cannot read the result back: %s", s->rank, gpu_error(g, rc));
     if (!memcmp(block, expected, n * size))
         return 0;
-    describe_wrong(s, first, n, why);
+    describe_wrong(s, first, n, e);
     return 1;
 }
 
@@ -191,20 +189,18 @@ static void fill_expected(const struct data_shape *s, const struct pattern *p, u
             memcpy(expected + k * size, expected + (k - p->repeat) * size, size);
 }
 
-int data_check(const struct gpu *g, void *stream, const struct data_shape *s, const void *recv, char why[NCCL_TEXT])
+int data_check(const struct gpu *g, void *stream, const struct data_shape *s, const void *recv, struct err *e)
 {
     struct pattern p;
-    if (choose_pattern(s, &p)) {
-        snprintf(why, NCCL_TEXT, "rank %d: data type %d is unknown", s->rank, s->type);
-        return -1;
-    }
+    if (choose_pattern(s, &p))
+        return -err_set(e, ERR_FAILED, "rank %d: data type %d is unknown", s->rank, s->type);
     if (s->coll == COLL_REDUCE && s->rank != 0)
         return 0;
     int rc = 0;
     for (uint64_t at = 0; at < s->recv && !rc; at += s->part) {
         fill_expected(s, &p, at, least(p.whole, s->part));
         for (uint64_t i = 0; i < s->part && !rc; i += p.whole)
-            rc = check_block(g, stream, s, recv, at + i, least(p.whole, s->part - i), why);
+            rc = check_block(g, stream, s, recv, at + i, least(p.whole, s->part - i), e);
     }
     return rc;
 }
@@ -287,16 +283,6 @@ static int allocate(struct buffers *b, const struct buffers_owner *o, size_t nee
     return 0;
 }
 
-static int set_error(const struct buffers_owner *o, const struct buffers *b, int code, const char *what, char *why,
-                     size_t bytes)
-{
-    char text[NCCL_TEXT / 2];
-    if (code)
-        snprintf(why, bytes, "rank %d: %s: %s", o->rank, what,
-                 b->registered ? nccl_error(o->nccl, o->comm, code, text, sizeof text) : gpu_error(o->gpu, code));
-    return code ? -1 : 0;
-}
-
 static int count_slots(size_t pair, size_t point, size_t cold)
 {
     if (point <= HOT_BYTES || !pair)
@@ -306,7 +292,7 @@ static int count_slots(size_t pair, size_t point, size_t cold)
 }
 
 /* Room for as many pairs as there is memory for. What an earlier point has left is used again. */
-static int make_room(struct buffers *b, const struct buffers_owner *o, struct buffers *before, char *why, size_t bytes)
+static int make_room(struct buffers *b, const struct buffers_owner *o, struct buffers *before, struct err *e)
 {
     size_t pair = count_pair_bytes(b);
     if (before->registered == b->registered && before->bytes >= (size_t)b->slots * pair) {
@@ -321,13 +307,13 @@ static int make_room(struct buffers *b, const struct buffers_owner *o, struct bu
         b->slots = (b->slots + 1) / 2;
         rc = allocate(b, o, (size_t)b->slots * pair);
     }
-    char what[64];
-    snprintf(what, sizeof what, "cannot allocate %zu bytes", pair);
-    return set_error(o, b, rc, what, why, bytes);
+    return !rc ? 0
+               : err_set(e, ERR_FAILED, "rank %d: cannot allocate %zu bytes: %s", o->rank, pair,
+                         b->registered ? nccl_error(o->nccl, o->comm, rc) : gpu_error(o->gpu, rc));
 }
 
 /* Every pair's send buffer: the first through the host, the others from it. */
-static int fill_pairs(const struct buffers *b, const struct buffers_owner *o, char *why, size_t bytes)
+static int fill_pairs(const struct buffers *b, const struct buffers_owner *o, struct err *e)
 {
     const struct gpu *g = o->gpu;
     struct pair first = find_pair(b, 0);
@@ -335,34 +321,28 @@ static int fill_pairs(const struct buffers *b, const struct buffers_owner *o, ch
     for (int i = 1; i < b->slots && !rc; i++)
         rc = g->put_across(find_pair(b, i).send, first.send, b->shape.send * data_type_bytes(b->shape.type), o->stream);
     rc = rc ? rc : g->finish(o->stream);
-    if (rc)
-        snprintf(why, bytes, "rank %d: cannot fill buffers: %s", o->rank, gpu_error(g, rc));
-    return rc ? -1 : 0;
+    return rc ? err_set(e, ERR_FAILED, "rank %d: cannot fill buffers: %s", o->rank, gpu_error(g, rc)) : 0;
 }
 
 int buffers_prepare(struct buffers *b, const struct buffers_owner *o, const struct nccl_point *p,
-                    struct nccl_prepared *done, char *why, size_t bytes)
+                    struct nccl_prepared *done, struct err *e)
 {
     struct buffers before = *b, now = {.in_place = p->in_place, .registered = p->registered}, least = now;
     size_t cache = gpu_cache_bytes(o->gpu, o->device), most = o->gpu->hip && cache < CACHE_HIP ? CACHE_HIP : cache;
-    if (p->registered && (!o->nccl->mem_alloc || !o->nccl->comm_register)) {
-        snprintf(why, bytes, "rank %d: this NCCL has no ncclMemAlloc and ncclCommRegister", o->rank);
-        return -1;
-    }
-    if (data_shape_of(p, o->nranks - 1, o->nranks, &least.shape) || data_shape_of(p, o->rank, o->nranks, &now.shape)) {
-        snprintf(why, bytes, "rank %d: %llu bytes leave no element for each of %d ranks", o->rank,
-                 (unsigned long long)p->bytes, o->nranks);
-        return -1;
-    }
+    if (p->registered && (!o->nccl->mem_alloc || !o->nccl->comm_register))
+        return err_set(e, ERR_FAILED, "rank %d: this NCCL has no ncclMemAlloc and ncclCommRegister", o->rank);
+    if (data_shape_of(p, o->nranks - 1, o->nranks, &least.shape) || data_shape_of(p, o->rank, o->nranks, &now.shape))
+        return err_set(e, ERR_FAILED, "rank %d: %llu bytes leave no element for each of %d ranks", o->rank,
+                       (unsigned long long)p->bytes, o->nranks);
     now.slots = count_slots(count_pair_bytes(&least), p->bytes, CACHE_TIMES * most); /* as many on every rank */
-    int rc = make_room(&now, o, &before, why, bytes);
+    int rc = make_room(&now, o, &before, e);
     *b = now;
     if (rc) {
         buffers_drop(b, o);
-        return -1;
+        return rc;
     }
     done->working_set = (uint64_t)b->slots * count_pair_bytes(b);
     done->cache = p->bytes > HOT_BYTES ? most : 0;
     snprintf(done->type, sizeof done->type, "%s", data_type_name(b->shape.type));
-    return fill_pairs(b, o, why, bytes);
+    return fill_pairs(b, o, e);
 }

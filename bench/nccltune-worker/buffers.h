@@ -28,8 +28,8 @@ size_t data_type_bytes(int type);
 int data_fill(const struct gpu *g, void *stream, const struct data_shape *s, void *send);
 
 /* Compares the receive buffer, element by element, with what must be there once `stream` has come so far: 0 right,
- * 1 wrong with a sentence in `why`, -1 when it could not be read. Waits for the stream. */
-int data_check(const struct gpu *g, void *stream, const struct data_shape *s, const void *recv, char why[NCCL_TEXT]);
+ * 1 wrong, -1 when it could not be read; a sentence in `e`. Waits for the stream. */
+int data_check(const struct gpu *g, void *stream, const struct data_shape *s, const void *recv, struct err *e);
 
 /* "float32", "bfloat16", ... */
 const char *data_type_name(int type);
@@ -58,9 +58,9 @@ struct buffers_owner {
 };
 
 /* Allocates for the point and fills all send buffers. Where memory does not suffice for as many pairs as the cache asks
- * for, there are fewer, one at least: working_set says so. -1 with a sentence. */
+ * for, there are fewer, one at least: working_set says so. */
 int buffers_prepare(struct buffers *b, const struct buffers_owner *o, const struct nccl_point *p,
-                    struct nccl_prepared *done, char *why, size_t bytes);
+                    struct nccl_prepared *done, struct err *e);
 
 /* Gives all back. */
 void buffers_drop(struct buffers *b, const struct buffers_owner *o);

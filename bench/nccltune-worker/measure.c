@@ -24,23 +24,18 @@
 /* Calls in a captured chain: as many as hide the launch of the chain, few enough to be captured for every sample. */
 #define CHAIN 20
 
-static int set_gpu_error(struct measurer *m, int code, const char *what, char *why, size_t bytes)
+static int set_gpu_error(struct measurer *m, int code, const char *what, struct err *e)
 {
-    if (code)
-        snprintf(why, bytes, "rank %d: %s: %s", m->all.rank, what, gpu_error(&m->gpu, code));
-    return code ? -1 : 0;
+    return code ? err_set(e, ERR_FAILED, "rank %d: %s: %s", m->all.rank, what, gpu_error(&m->gpu, code)) : 0;
 }
 
-static int set_nccl_error(struct measurer *m, int code, char *why, size_t bytes)
+static int set_nccl_error(struct measurer *m, int code, struct err *e)
 {
-    char text[NCCL_TEXT];
     code = nccl_settled(&m->nccl, m->group.comm, code);
-    if (code)
-        snprintf(why, bytes, "rank %d: %s", m->all.rank, nccl_error(&m->nccl, m->group.comm, code, text, sizeof text));
-    return code ? -1 : 0;
+    return code ? err_set(e, ERR_FAILED, "rank %d: %s", m->all.rank, nccl_error(&m->nccl, m->group.comm, code)) : 0;
 }
 
-int measure_open(struct measurer *m, char *why, size_t bytes)
+int measure_open(struct measurer *m, struct err *e)
 {
     const struct gpu *g = &m->gpu;
     int rc = g->stream(&m->stream, STREAM_NON_BLOCKING);
@@ -48,37 +43,37 @@ int measure_open(struct measurer *m, char *why, size_t bytes)
     rc = rc ? rc : g->event(&m->stop, 0);
     rc = rc ? rc : g->alloc(&m->scratch, SCRATCH_BYTES);
     rc = rc ? rc : g->put_fill(m->scratch, 0, SCRATCH_BYTES, m->stream);
-    return set_gpu_error(m, rc, "cannot set up the GPU", why, bytes);
+    return set_gpu_error(m, rc, "cannot set up the GPU", e);
 }
 
 /* What NCCL itself says of its communicators meanwhile. */
-static int look_for_errors(struct measurer *m, const struct group *g, char *why, size_t bytes)
+static int look_for_errors(struct measurer *m, const struct group *g, struct err *e)
 {
     int async = 0;
     return g->comm && !m->nccl.comm_async_error(g->comm, &async) && async != NCCL_IN_PROGRESS
-               ? set_nccl_error(m, async, why, bytes)
+               ? set_nccl_error(m, async, e)
                : 0;
 }
 
 /* Waits for an event without blocking in the driver, because only NCCL can say that a peer is gone. */
-static int wait_for_event(struct measurer *m, void *event, char *why, size_t bytes)
+static int wait_for_event(struct measurer *m, void *event, struct err *e)
 {
     for (unsigned polls = 1;; polls++) {
         int rc = m->gpu.query(event);
         if (rc != GPU_NOT_READY)
-            return set_gpu_error(m, rc, "the GPU failed", why, bytes);
+            return set_gpu_error(m, rc, "the GPU failed", e);
         if (polls % POLLS_PER_LOOK)
             continue;
-        if (look_for_errors(m, &m->group, why, bytes) || look_for_errors(m, &m->all, why, bytes))
-            return -1;
+        if (look_for_errors(m, &m->group, e) || look_for_errors(m, &m->all, e))
+            return ERR_FAILED;
         sched_yield();
     }
 }
 
-static int finish_stream(struct measurer *m, char *why, size_t bytes)
+static int finish_stream(struct measurer *m, struct err *e)
 {
-    int rc = m->gpu.record(m->stop, m->stream);
-    return set_gpu_error(m, rc, "cannot record an event", why, bytes) ? -1 : wait_for_event(m, m->stop, why, bytes);
+    int rc = set_gpu_error(m, m->gpu.record(m->stop, m->stream), "cannot record an event", e);
+    return rc ? rc : wait_for_event(m, m->stop, e);
 }
 
 /* Chosen for this collective from the next call on; with nothing requested the table is held back. */
@@ -88,47 +83,47 @@ static void request_choice(struct measurer *m, int coll, int algo, int proto, in
         m->steer.force(&(struct nccltune_force){coll, algo, proto, channels, chunk});
 }
 
-static int start_barrier(struct measurer *m, char *why, size_t bytes)
+static int start_barrier(struct measurer *m, struct err *e)
 {
     request_choice(m, COLL_ALLREDUCE, -1, -1, 0, 0);
     int rc = m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->all.comm, m->stream);
-    return set_nccl_error(m, nccl_settled(&m->nccl, m->all.comm, rc), why, bytes);
+    return set_nccl_error(m, nccl_settled(&m->nccl, m->all.comm, rc), e);
 }
 
-int measure_barrier(struct measurer *m, char *why, size_t bytes)
+int measure_barrier(struct measurer *m, struct err *e)
 {
-    return start_barrier(m, why, bytes) ? -1 : finish_stream(m, why, bytes);
+    int rc = start_barrier(m, e);
+    return rc ? rc : finish_stream(m, e);
 }
 
 /* The group's first call: it connects, and the plugin hears how many nodes NCCL counts. */
-static int connect_group(struct measurer *m, struct nccl_prepared *done, char *why, size_t bytes)
+static int connect_group(struct measurer *m, struct nccl_prepared *done, struct err *e)
 {
     struct nccltune_record r;
     int rc = m->group.comm
                  ? m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->group.comm, m->stream)
                  : 0;
-    if (set_nccl_error(m, rc, why, bytes) || finish_stream(m, why, bytes))
-        return -1;
+    if (set_nccl_error(m, rc, e) || finish_stream(m, e))
+        return ERR_FAILED;
     if (m->group.comm && m->steer.last && !m->steer.last(&r))
         done->nodes = r.nodes;
     return 0;
 }
 
-int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, char *why, size_t bytes)
+int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, struct err *e)
 {
     const struct group *g = &m->group;
     int same = bench_shape_same(&g->of.shape, &p->groups.shape);
     *done = (struct nccl_prepared){.group = -1};
     if (!same)
         buffers_drop(&m->buffers, &(struct buffers_owner){&m->gpu, &m->nccl, g->comm, m->stream, m->device, 0, 0});
-    if (group_enter(&m->group, &m->nccl, &m->all, &p->groups, why, bytes) ||
-        (!same && connect_group(m, done, why, bytes)))
-        return -1;
+    if (group_enter(&m->group, &m->nccl, &m->all, &p->groups, e) || (!same && connect_group(m, done, e)))
+        return ERR_FAILED;
     done->group = g->number;
     if (!g->comm)
         return 0;
     struct buffers_owner o = {&m->gpu, &m->nccl, g->comm, m->stream, m->device, g->rank, g->nranks};
-    return buffers_prepare(&m->buffers, &o, p, done, why, bytes);
+    return buffers_prepare(&m->buffers, &o, p, done, e);
 }
 
 /* ---- calls ---- */
@@ -226,23 +221,24 @@ _Static_assert(NCCL_CELLS == NCCLTUNE_CONTROL_CELLS, "cost tables are copied who
 
 /* Sends known data through one call. The receive buffer is spoilt first, or the result of an earlier call would do; in
  * place that spoils what is sent, too. */
-static int check_data(struct measurer *m, struct nccl_times *t, char *why, size_t bytes)
+static int check_data(struct measurer *m, struct nccl_times *t, struct err *e)
 {
+    struct err said = {0};
     struct buffers *b = &m->buffers;
     struct pair p = buffers_pair(b);
     int rc = m->gpu.put_fill(p.recv, POISON, b->shape.recv * data_type_bytes(b->shape.type), m->stream);
     if (!rc && b->in_place)
         rc = data_fill(&m->gpu, m->stream, &b->shape, p.send);
-    if (set_gpu_error(m, rc, "cannot fill buffers", why, bytes) || set_nccl_error(m, make_call(m), why, bytes) ||
-        finish_stream(m, why, bytes))
-        return -1;
+    if (set_gpu_error(m, rc, "cannot fill buffers", e) || set_nccl_error(m, make_call(m), e) || finish_stream(m, e))
+        return ERR_FAILED;
     read_choice(m, &t->choice);
-    int wrong = data_check(&m->gpu, m->stream, &b->shape, p.recv, t->detail);
+    int wrong = data_check(&m->gpu, m->stream, &b->shape, p.recv, &said);
     if (wrong < 0)
-        snprintf(why, bytes, "%s", t->detail);
-    t->status = wrong > 0 ? NCCL_WRONG : NCCL_DONE;
+        return err_set(e, ERR_FAILED, "%s", said.text);
+    snprintf(t->detail, sizeof t->detail, "%.*s", (int)sizeof t->detail - 1, said.text);
+    t->status = wrong ? NCCL_WRONG : NCCL_DONE;
     buffers_turn(b);
-    return wrong < 0 ? -1 : 0;
+    return 0;
 }
 
 /* ---- a sample ---- */
@@ -253,16 +249,15 @@ struct batch {
     void *graph; /* NULL: single calls */
     int calls;   /* in one of them */
     int times;
-    char *why;
-    size_t bytes;
+    struct err *e;
 };
 
 static int run_calls(void *user)
 {
     const struct batch *b = user;
     for (int i = 0; i < b->calls; i++) {
-        if (set_nccl_error(b->m, make_call(b->m), b->why, b->bytes))
-            return -1;
+        if (set_nccl_error(b->m, make_call(b->m), b->e))
+            return ERR_FAILED;
         buffers_turn(&b->m->buffers);
     }
     return 0;
@@ -273,8 +268,7 @@ static int run_batch(struct batch *b, int times)
     struct measurer *m = b->m;
     int rc = 0;
     for (int i = 0; i < times && !rc; i++)
-        rc = b->graph ? set_gpu_error(m, m->gpu.graph_launch(b->graph, m->stream), "cannot launch a CUDA graph", b->why,
-                                      b->bytes)
+        rc = b->graph ? set_gpu_error(m, m->gpu.graph_launch(b->graph, m->stream), "cannot launch a CUDA graph", b->e)
                       : run_calls(b);
     return rc;
 }
@@ -314,8 +308,8 @@ static int make_batch(struct batch *b, const struct nccl_measure *q, struct nccl
     b->calls = q->iterations < CHAIN ? q->iterations : CHAIN;
     b->times = (q->iterations + b->calls - 1) / b->calls;
     int rc = capture_graph(&m->gpu, m->stream, run_calls, b, &failed, &b->graph);
-    if (failed || set_gpu_error(m, rc, "cannot capture calls in a CUDA graph", b->why, b->bytes))
-        return -1;
+    if (failed || set_gpu_error(m, rc, "cannot capture calls in a CUDA graph", b->e))
+        return ERR_FAILED;
     read_choice(m, &t->choice);
     return 0;
 }
@@ -332,29 +326,28 @@ static int time_batch(struct batch *b, struct nccl_times *t)
     struct measurer *m = b->m;
     float ms = 0;
     double sent = now_us(m), calls = (double)b->calls * b->times;
-    if (set_gpu_error(m, m->gpu.record(m->start, m->stream), "cannot record an event", b->why, b->bytes) ||
-        run_batch(b, b->times) ||
-        set_gpu_error(m, m->gpu.record(m->stop, m->stream), "cannot record an event", b->why, b->bytes) ||
-        wait_for_event(m, m->start, b->why, b->bytes))
-        return -1;
+    if (set_gpu_error(m, m->gpu.record(m->start, m->stream), "cannot record an event", b->e) ||
+        run_batch(b, b->times) || set_gpu_error(m, m->gpu.record(m->stop, m->stream), "cannot record an event", b->e) ||
+        wait_for_event(m, m->start, b->e))
+        return ERR_FAILED;
     double seen = now_us(m);
-    if (wait_for_event(m, m->stop, b->why, b->bytes))
-        return -1;
+    if (wait_for_event(m, m->stop, b->e))
+        return ERR_FAILED;
     double over = now_us(m);
     int rc = m->gpu.elapsed_ms(&ms, m->start, m->stop);
     t->us = (double)ms * 1e3 / calls;
     t->host_least_us = (over - seen) / calls;
     t->host_most_us = (over - sent) / calls;
-    return set_gpu_error(m, rc, "cannot read a time", b->why, b->bytes);
+    return set_gpu_error(m, rc, "cannot read a time", b->e);
 }
 
 /* The ranks meet, warm up and go on into the timed calls without a gap. */
-static int take_sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
+static int take_sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, struct err *e)
 {
-    struct batch b = {.m = m, .why = why, .bytes = bytes};
+    struct batch b = {.m = m, .e = e};
     int rc = make_batch(&b, q, t);
     if (!rc)
-        rc = start_barrier(m, why, bytes);
+        rc = start_barrier(m, e);
     request_choice(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     rc = rc ? rc : run_batch(&b, b.graph ? 1 : WARM_CALLS);
     rc = rc ? rc : time_batch(&b, t);
@@ -365,22 +358,20 @@ static int take_sample(struct measurer *m, const struct nccl_measure *q, struct 
     return rc;
 }
 
-int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
+int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, struct err *e)
 {
     memset(t, 0, sizeof *t);
     if (!m->group.comm) /* it meets those that are in groups, and that is all */
-        return measure_barrier(m, why, bytes);
-    if (q->iterations < 1 || !m->buffers.slots) {
-        snprintf(why, bytes, "rank %d: a request without iterations or without a prepared point", m->all.rank);
-        return -1;
-    }
+        return measure_barrier(m, e);
+    if (q->iterations < 1 || !m->buffers.slots)
+        return err_set(e, ERR_FAILED, "rank %d: a request without iterations or without a prepared point", m->all.rank);
     request_choice(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
-    if (q->check && check_data(m, t, why, bytes))
-        return -1;
+    if (q->check && check_data(m, t, e))
+        return ERR_FAILED;
     /* Also after wrong data: the other ranks, where it may have been right, are on their way into the sample. And where
      * this group is refused, another may not be. */
-    if (t->choice.refused ? measure_barrier(m, why, bytes) : take_sample(m, q, t, why, bytes))
-        return -1;
+    if (t->choice.refused ? measure_barrier(m, e) : take_sample(m, q, t, e))
+        return ERR_FAILED;
     if (t->choice.refused) {
         t->status = NCCL_REFUSED;
         snprintf(t->detail, sizeof t->detail, "NCCL does not offer %s with %s here", algo_name(q->algo),

@@ -26,15 +26,14 @@ struct measurer {
     struct buffers buffers;  /* of the prepared point */
 };
 
-/* Stream, events and scratch memory, once the communicator is there. Functions return 0, or -1 with a sentence. */
-int measure_open(struct measurer *m, char *why, size_t bytes);
+/* Stream, events and scratch memory, once the communicator is there. */
+int measure_open(struct measurer *m, struct err *e);
 
 /* All ranks meet on the GPU, under NCCL's own choice. */
-int measure_barrier(struct measurer *m, char *why, size_t bytes);
+int measure_barrier(struct measurer *m, struct err *e);
 
 /* Memory for a point, filled. */
-int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, char *why,
-                    size_t bytes);
+int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, struct err *e);
 
 /* NCCL_DONE, NCCL_WRONG or NCCL_REFUSED go into `t`. */
-int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes);
+int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, struct err *e);

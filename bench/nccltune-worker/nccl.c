@@ -46,27 +46,21 @@ static const struct {
     {"ncclCommDeregister", offsetof(struct nccl, comm_deregister), 1},
 };
 
-int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes)
+int nccl_load(struct nccl *n, const char *wanted, struct err *e)
 {
     void *lib = wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : nccl_library_open();
     struct link_map *map = NULL;
-    if (!lib) {
-        if (wanted)
-            snprintf(why, bytes, "%s", dlerror());
-        else
-            snprintf(
-                why, bytes,
-                "neither libnccl.so.2 nor librccl.so.1 was found; --nccl-lib PATH names the library that jobs use");
-        return -1;
-    }
+    if (!lib)
+        return err_set(e, ERR_FAILED, "%s",
+                       wanted ? dlerror()
+                              : "neither libnccl.so.2 nor librccl.so.1 was found; --nccl-lib PATH names the library "
+                                "that jobs use");
     if (!dlinfo(lib, RTLD_DI_LINKMAP, &map) && map)
         snprintf(n->path, sizeof n->path, "%s", map->l_name);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *f = dlsym(lib, functions[i].name);
-        if (!f && !functions[i].optional) {
-            snprintf(why, bytes, "%s has no %s: not NCCL 2.19 or later", n->path, functions[i].name);
-            return -1;
-        }
+        if (!f && !functions[i].optional)
+            return err_set(e, ERR_FAILED, "%s has no %s: not NCCL 2.19 or later", n->path, functions[i].name);
         *(void **)((char *)n + functions[i].offset) = f;
     }
     /* RCCL alone has MSCCL, and keeps its own file name. */
@@ -81,10 +75,11 @@ int nccl_settled(const struct nccl *n, void *comm, int code)
     return code;
 }
 
-const char *nccl_error(const struct nccl *n, void *comm, int code, char *text, size_t bytes)
+const char *nccl_error(const struct nccl *n, void *comm, int code)
 {
+    static char text[NCCL_TEXT];
     const char *kind = n->error_string(code), *last = n->last_error(comm);
-    snprintf(text, bytes, "%s%s%s", kind ? kind : "unknown error", last && *last ? ": " : "", last ? last : "");
+    snprintf(text, sizeof text, "%s%s%s", kind ? kind : "unknown error", last && *last ? ": " : "", last ? last : "");
     return text;
 }
 
@@ -195,28 +190,25 @@ static int group_split(struct group *g, const struct nccl *n, const struct group
 }
 
 int group_enter(struct group *g, const struct nccl *n, const struct group *whole, const struct nccl_groups *wanted,
-                char *why, size_t bytes)
+                struct err *e)
 {
     const struct bench_shape everybody = {.nodes = wanted->whole_nodes, .ranks = whole->nranks};
-    char text[NCCL_TEXT - 32];
     if (bench_shape_same(&g->of.shape, &wanted->shape))
         return 0;
     group_leave(g, n, whole);
     if (!wanted->shape.nodes)
         return 0;
-    if (!n->comm_split) {
-        snprintf(why, bytes, "rank %d: this NCCL has no ncclCommSplit", whole->rank);
-        return -1;
-    }
+    if (!n->comm_split)
+        return err_set(e, ERR_FAILED, "rank %d: this NCCL has no ncclCommSplit", whole->rank);
     *g = (struct group){.of = *wanted, .number = bench_shape_group(&wanted->shape, &everybody, whole->rank)};
     int rc = group_split(g, n, whole);
     if (rc)
-        snprintf(why, bytes, "rank %d: cannot split groups off: %s", whole->rank,
-                 nccl_error(n, whole->comm, rc, text, sizeof text));
+        rc =
+            err_set(e, ERR_FAILED, "rank %d: cannot split groups off: %s", whole->rank, nccl_error(n, whole->comm, rc));
     else if (g->comm && g->nranks != wanted->shape.ranks)
-        rc = snprintf(why, bytes, "rank %d: NCCL has made a group of %d ranks, not of %d", whole->rank, g->nranks,
-                      wanted->shape.ranks);
+        rc = err_set(e, ERR_FAILED, "rank %d: NCCL has made a group of %d ranks, not of %d", whole->rank, g->nranks,
+                     wanted->shape.ranks);
     if (rc)
         group_leave(g, n, whole);
-    return rc ? -1 : 0;
+    return rc;
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "bench/launch/worker_protocol.h"
+#include "core/err.h"
 
 struct nccl_id {
     char bytes[128];
@@ -44,14 +45,14 @@ struct nccl {
 };
 
 /* `wanted` is a path or a library's name; NULL searches: the active virtual or conda environment, the loader's path,
- * and where CUDA, ROCm and Python's site-packages keep it. 0, or -1 with a sentence in `why`. */
-int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes);
+ * and where CUDA, ROCm and Python's site-packages keep it. */
+int nccl_load(struct nccl *n, const char *wanted, struct err *e);
 
 /* Wait for the end of a call that answered `code`. */
 int nccl_settled(const struct nccl *n, void *comm, int code);
 
-/* "unhandled system error: NET/IB : no device found"; in `text`. */
-const char *nccl_error(const struct nccl *n, void *comm, int code, char *text, size_t bytes);
+/* "unhandled system error: NET/IB : no device found", until the next call. */
+const char *nccl_error(const struct nccl *n, void *comm, int code);
 
 /* Name the plugins that are at work in this process beside NCCL and nccltune, once a communicator is there: "tuner
  * NAME, network NAME"; "" none. */
@@ -67,9 +68,9 @@ struct group {
 };
 
 /* Makes `g` this rank's group of `wanted`, if it is not; all ranks of `whole` have to. What `g` was before is given
- * back, which must have nothing left to do. -1 with a sentence. */
+ * back, which must have nothing left to do. */
 int group_enter(struct group *g, const struct nccl *n, const struct group *whole, const struct nccl_groups *wanted,
-                char *why, size_t bytes);
+                struct err *e);
 
 /* Gives back what is not `whole`. */
 void group_leave(struct group *g, const struct nccl *n, const struct group *whole);

@@ -11,6 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/arena.h"
+#include "core/trust.h"
+
 #define REAP_TRIES 200 /* of 10 ms: a killed process that is still there is stuck in the kernel */
 #define KILL_TRY   20  /* when one that has closed its output is killed */
 
@@ -35,7 +38,7 @@ void process_names_here(struct process_names *n, const char *host)
 }
 
 /* What the name at `text` stands for and how long the name is; NULL it is none. */
-static const char *meaning(const char *text, const struct process_names *n, char number[16], size_t *length)
+static const char *meaning(const char *text, const struct process_names *n, struct arena *a, size_t *length)
 {
     const struct {
         const char *name, *text;
@@ -47,51 +50,25 @@ static const char *meaning(const char *text, const struct process_names *n, char
                  {"{local}", NULL, n->local}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         *length = strlen(names[i].name);
-        if (strncmp(text, names[i].name, *length) != 0)
-            continue;
-        snprintf(number, 16, "%d", names[i].number);
-        return names[i].text ? names[i].text : number;
+        if (!strncmp(text, names[i].name, *length))
+            return names[i].text ? names[i].text : arena_printf(a, "%d", names[i].number);
     }
     return NULL;
 }
 
-/* A copy of `text` with the names filled in; NULL without memory. */
-static char *fill_in(const char *text, const struct process_names *n)
+/* Copies of texts with the names filled in, up to a NULL. */
+static char **fill_in_names(char *const *texts, int n, const struct process_names *names, struct arena *a)
 {
-    char *out = NULL, number[16];
-    size_t bytes = 0, length = 0;
-    FILE *to = open_memstream(&out, &bytes);
-    for (; to && *text; text += length) {
-        const char *stands_for = *text == '{' ? meaning(text, n, number, &length) : NULL;
-        if (stands_for) {
-            fputs(stands_for, to);
-        } else {
-            fputc(*text, to);
-            length = 1;
+    char **list = arena_alloc(a, ((size_t)n + 1) * sizeof *list);
+    for (int i = 0; i < n; i++) {
+        list[i] = arena_strdup(a, "");
+        for (size_t length = 0, at = 0; texts[i][at]; at += length) {
+            const char *text = texts[i] + at, *stands_for = meaning(text, names, a, &length);
+            length = stands_for ? length : 1 + strcspn(text + 1, "{");
+            list[i] = stands_for ? arena_printf(a, "%s%s", list[i], stands_for)
+                                 : arena_printf(a, "%s%.*s", list[i], (int)length, text);
         }
     }
-    if (!to || fclose(to)) {
-        free(out);
-        return NULL;
-    }
-    return out;
-}
-
-static void free_strings(char **list, int n)
-{
-    for (int i = 0; list && i < n; i++)
-        free(list[i]);
-    free(list);
-}
-
-static char **fill_in_all(char *const *from, int n, const struct process_names *names)
-{
-    char **list = calloc((size_t)n + 1, sizeof *list);
-    for (int i = 0; list && i < n; i++)
-        if (!(list[i] = fill_in(from[i], names))) {
-            free_strings(list, n);
-            return NULL;
-        }
     return list;
 }
 
@@ -111,14 +88,12 @@ static void change_environment(char **env, char *change)
 }
 
 /* This process's environment with `changes` in their order. */
-static char **make_environment(char **changes, int nchanges)
+static char **make_environment(char **changes, int nchanges, struct arena *a)
 {
     int n = 0;
     while (environ[n])
         n++;
-    char **env = calloc((size_t)n + (size_t)nchanges + 1, sizeof *env);
-    if (!env)
-        return NULL;
+    char **env = arena_alloc(a, ((size_t)n + (size_t)nchanges + 1) * sizeof *env);
     memcpy(env, environ, (size_t)n * sizeof *env);
     for (int k = 0; k < nchanges; k++)
         change_environment(env, changes[k]);
@@ -152,10 +127,9 @@ static int spawn(struct process *p, char **argv, char **env)
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     for (int i = 0; i < 3; i++) {
-        if (pipes[i][i > 0] >= 0)
-            close(pipes[i][i > 0]);
-        if (rc && pipes[i][i == 0] >= 0)
-            close(pipes[i][i == 0]);
+        trust_close(pipes[i][i > 0]);
+        if (rc)
+            trust_close(pipes[i][i == 0]);
     }
     errno = why;
     if (rc)
@@ -169,13 +143,10 @@ int process_start(struct process *p, char *const *words, int nwords, char *const
                   const struct process_names *names)
 {
     *p = (struct process){.rank = names->rank, .err = -1};
-    char **argv = fill_in_all(words, nwords, names), **changes = fill_in_all(settings, nsettings, names);
-    char **env = changes ? make_environment(changes, nsettings) : NULL;
-    errno = ENOMEM;
-    int rc = argv && env ? spawn(p, argv, env) : -1, why = errno;
-    free(env);
-    free_strings(changes, nsettings);
-    free_strings(argv, nwords);
+    struct arena *a = arena_new();
+    char **changes = fill_in_names(settings, nsettings, names, a);
+    int rc = spawn(p, fill_in_names(words, nwords, names, a), make_environment(changes, nsettings, a)), why = errno;
+    arena_free(a);
     if (rc && p->pid) {
         process_kill(p);
         process_reap(p);
@@ -195,8 +166,7 @@ void process_kill(const struct process *p)
 
 void process_close_errors(struct process *p)
 {
-    if (p->err >= 0)
-        close(p->err);
+    trust_close(p->err);
     p->err = -1;
 }
 
@@ -237,7 +207,6 @@ void process_keep_words(struct process *p, char *text)
 
 void process_end_input(struct process *p)
 {
-    if (p->io.to >= 0)
-        close(p->io.to);
+    trust_close(p->io.to);
     p->io.to = -1;
 }

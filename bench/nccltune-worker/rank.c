@@ -23,6 +23,7 @@ struct worker {
     struct measurer m;
     int gpus;
     struct connection agent;
+    int quits; /* it was told to */
 };
 
 /* Nobody listens any more: this process must not sit in NCCL for ever. PDEATHSIG does the same where there is no
@@ -41,19 +42,20 @@ static int send_answer(struct worker *w, enum nccl_message message, const void *
     return connection_send(&w->agent, message, w->options->rank, body, bytes);
 }
 
-static int send_error(struct worker *w, const struct nccl_text *t)
+static int send_error(struct worker *w, const struct err *e)
 {
-    return send_answer(w, NCCL_ERROR, t, sizeof *t);
+    struct nccl_text t = {0};
+    snprintf(t.text, sizeof t.text, "%.*s", (int)sizeof t.text - 1, e->text);
+    return send_answer(w, NCCL_ERROR, &t, sizeof t);
 }
 
 /* Loads everything and says what is there. A GPU that cannot be had is no reason to die without a word. */
 static int load_and_greet(struct worker *w)
 {
     struct nccl_hello hello = {0};
-    struct nccl_text why = {0};
+    struct err why = {0};
     struct measurer *m = &w->m;
-    if (nccl_load(&m->nccl, w->options->nccl, why.text, sizeof why.text) ||
-        gpu_load(&m->gpu, m->nccl.rccl, why.text, sizeof why.text))
+    if (nccl_load(&m->nccl, w->options->nccl, &why) || gpu_load(&m->gpu, m->nccl.rccl, &why))
         return send_error(w, &why), -1;
     int device = 0;
     m->gpu.count(&w->gpus);
@@ -67,7 +69,7 @@ static int load_and_greet(struct worker *w)
 }
 
 /* The control functions of the plugin, if NCCL has loaded it. */
-static int find_steering(struct worker *w, struct nccl_text *why)
+static int find_steering(struct worker *w, struct err *e)
 {
     struct steering *s = &w->m.steer;
     const char *path = getenv("NCCL_TUNER_PLUGIN");
@@ -82,12 +84,11 @@ static int find_steering(struct worker *w, struct nccl_text *why)
         return 0;
     int version = 0;
     w->m.nccl.get_version(&version);
-    snprintf(why->text, sizeof why->text,
-             "NCCL %d.%d.%d (%s) did not load the tuner plugin %s; NCCL loads one from 2.19 on, this worker steers "
-             "version %d of its control interface",
-             version / 10000, version / 100 % 100, version % 100, w->m.nccl.path, path ? path : "(none given)",
-             NCCLTUNE_CONTROL_VERSION);
-    return -1;
+    return err_set(e, ERR_FAILED,
+                   "NCCL %d.%d.%d (%s) did not load the tuner plugin %s; NCCL loads one from 2.19 on, this worker "
+                   "steers version %d of its control interface",
+                   version / 10000, version / 100 % 100, version % 100, w->m.nccl.path, path ? path : "(none given)",
+                   NCCLTUNE_CONTROL_VERSION);
 }
 
 /* A GPU that runs one process at a time is not free as soon as the one before it has been killed: what that had is
@@ -102,55 +103,50 @@ static int retain_context(const struct gpu *g, void **context, int device)
     return rc;
 }
 
-static int take_device(struct worker *w, struct nccl_text *why)
+static int take_device(struct worker *w, struct err *e)
 {
     struct measurer *m = &w->m;
     void *context = NULL;
     int rc = w->gpus < 1 ? -1 : m->gpu.device(&m->device, w->options->local % w->gpus);
     rc = rc ? rc : retain_context(&m->gpu, &context, m->device);
     rc = rc ? rc : m->gpu.set_current(context);
-    if (rc)
-        snprintf(why->text, sizeof why->text, "rank %d: %s", w->options->rank,
-                 w->gpus < 1 ? "no GPU is visible" : gpu_error(&m->gpu, rc));
-    return rc;
+    return !rc ? 0
+               : err_set(e, ERR_FAILED, "rank %d: %s", w->options->rank,
+                         w->gpus < 1 ? "no GPU is visible" : gpu_error(&m->gpu, rc));
 }
 
 /* NCCL has read its files by now. What came by one, or with a container's image, would be part of every measurement. */
-static int find_delivered(const struct worker *w, const struct nccl_join *j, struct nccl_text *why)
+static int find_delivered(const struct worker *w, const struct nccl_join *j, struct err *e)
 {
     const char *name = delivered_beyond(j->control ? DELIVERED_PLUGIN : j->table ? DELIVERED_TABLE : DELIVERED_NOTHING);
-    if (name)
-        snprintf(why->text, sizeof why->text,
-                 "rank %d: %s=%.200s of an installed profile reached NCCL, which falsifies the baseline: remove it "
-                 "from nccl.conf or the container's environment",
-                 w->options->rank, name, getenv(name));
-    return name ? -1 : 0;
+    return !name ? 0
+                 : err_set(e, ERR_FAILED,
+                           "rank %d: %s=%.200s of an installed profile reached NCCL, which falsifies the baseline: "
+                           "remove it from nccl.conf or the container's environment",
+                           w->options->rank, name, getenv(name));
 }
 
-static int join_ranks(struct worker *w, const struct nccl_join *j, struct nccl_text *why)
+static int join_ranks(struct worker *w, const struct nccl_join *j, struct err *e)
 {
     struct measurer *m = &w->m;
     struct nccl_id id;
-    char text[NCCL_TEXT - 32];
     memcpy(id.bytes, j->id, sizeof id.bytes);
     void *comm = NULL;
     int rank = w->options->rank, rc = m->nccl.comm_init_rank(&comm, j->nranks, id, rank);
     rc = nccl_settled(&m->nccl, comm, rc);
     m->all = m->group = (struct group){.comm = comm, .rank = rank, .nranks = j->nranks};
-    if (find_delivered(w, j, why))
-        return -1;
-    if (rc) {
-        snprintf(why->text, sizeof why->text, "rank %d: %s", rank, nccl_error(&m->nccl, NULL, rc, text, sizeof text));
-        return -1;
-    }
+    if (find_delivered(w, j, e))
+        return ERR_FAILED;
+    if (rc)
+        return err_set(e, ERR_FAILED, "rank %d: %s", rank, nccl_error(&m->nccl, NULL, rc));
     if (j->control && j->nranks > 1) {
-        if (find_steering(w, why))
-            return -1;
+        if (find_steering(w, e))
+            return ERR_FAILED;
         m->steer.arm();
         m->steer.force(&(struct nccltune_force){NCCLTUNE_CONTROL_ALL, -1, -1, 0, 0});
     }
-    if (measure_open(m, why->text, sizeof why->text) || measure_barrier(m, why->text, sizeof why->text))
-        return -1;
+    if (measure_open(m, e) || measure_barrier(m, e))
+        return ERR_FAILED;
     struct nccl_joined joined = {0};
     struct nccltune_record r;
     if (m->steer.last && !m->steer.last(&r))
@@ -162,19 +158,16 @@ static int join_ranks(struct worker *w, const struct nccl_join *j, struct nccl_t
     return send_answer(w, NCCL_JOINED, &joined, sizeof joined);
 }
 
-static int make_id(struct worker *w, struct nccl_text *why)
+static int make_id(struct worker *w, struct err *e)
 {
     struct nccl_id id;
     int rc = w->m.nccl.get_unique_id(&id);
-    if (!rc)
-        return send_answer(w, NCCL_NAMED, &id, sizeof id);
-    char text[NCCL_TEXT - 32];
-    snprintf(why->text, sizeof why->text, "no unique id: %s", nccl_error(&w->m.nccl, NULL, rc, text, sizeof text));
-    return -1;
+    return rc ? err_set(e, ERR_FAILED, "no unique id: %s", nccl_error(&w->m.nccl, NULL, rc))
+              : send_answer(w, NCCL_NAMED, &id, sizeof id);
 }
 
-/* Answers one frame. -1 with a sentence: the request could not be done; 1: the end. */
-static int answer_request(struct worker *w, const struct frame *f, struct nccl_text *why)
+/* Answers one frame. Error: the request could not be done. */
+static int answer_request(struct worker *w, const struct frame *f, struct err *e)
 {
     struct nccl_join j;
     struct nccl_point p;
@@ -183,26 +176,25 @@ static int answer_request(struct worker *w, const struct frame *f, struct nccl_t
     struct nccl_prepared done;
     switch (f->head.message) {
     case NCCL_NAME:
-        return take_device(w, why) ? -1 : make_id(w, why);
+        return take_device(w, e) ? ERR_FAILED : make_id(w, e);
     case NCCL_JOIN:
-        return frame_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join_ranks(w, &j, why);
+        return frame_body(f, &j, sizeof j) || take_device(w, e) ? ERR_FAILED : join_ranks(w, &j, e);
     case NCCL_PREPARE:
-        if (frame_body(f, &p, sizeof p) || !w->m.all.comm ||
-            measure_prepare(&w->m, &p, &done, why->text, sizeof why->text))
-            return -1;
+        if (frame_body(f, &p, sizeof p) || !w->m.all.comm || measure_prepare(&w->m, &p, &done, e))
+            return ERR_FAILED;
         return send_answer(w, NCCL_PREPARED, &done, sizeof done);
     case NCCL_MEASURE:
-        if (frame_body(f, &q, sizeof q) || !w->m.all.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
-            return -1;
+        if (frame_body(f, &q, sizeof q) || !w->m.all.comm || measure_run(&w->m, &q, &t, e))
+            return ERR_FAILED;
         return send_answer(w, NCCL_TIMES, &t, sizeof t);
     case NCCL_QUIT:
         group_leave(&w->m.group, &w->m.nccl, &w->m.all);
         if (w->m.all.comm)
             w->m.nccl.comm_destroy(w->m.all.comm);
-        return 1;
+        w->quits = 1;
+        return 0;
     default:
-        snprintf(why->text, sizeof why->text, "rank %d: unknown request %d", w->options->rank, f->head.message);
-        return -1;
+        return err_set(e, ERR_FAILED, "rank %d: unknown request %d", w->options->rank, f->head.message);
     }
 }
 
@@ -217,15 +209,14 @@ int rank_serve(const struct worker_options *o)
     if (in < 0 || out < 0 || connection_open(&w.agent, in, out) || pthread_create(&watcher, NULL, watch_input, NULL) ||
         load_and_greet(&w))
         return ERR_LACKS;
-    int rc = 0;
-    while (!rc) {
+    for (int rc = 0; !rc && !w.quits;) {
         int got = connection_next(&w.agent, &f);
         if (got < 0 || (!got && !connection_wait(&w.agent, -1)))
             break;
-        struct nccl_text why = {0};
-        if (got && (rc = answer_request(&w, &f, &why)) < 0)
+        struct err why = {0};
+        if (got && answer_request(&w, &f, &why))
             rc = send_error(&w, &why);
     }
     connection_close(&w.agent);
-    return rc == 1 ? 0 : ERR_FAILED;
+    return w.quits ? 0 : ERR_FAILED;
 }

@@ -6,7 +6,7 @@
 #include "tests/lib/unit.h"
 
 static struct gpu g;
-static char why[256];
+static struct err why;
 
 static int begin(void **state)
 {
@@ -31,8 +31,8 @@ TEST_CASE(both_drivers)
         int n = 0, device = -1;
         char name[32];
         g = (struct gpu){0};
-        if (gpu_load(&g, hip, why, sizeof why))
-            fail_msg("%s", why);
+        if (gpu_load(&g, hip, &why))
+            fail_msg("%s", why.text);
         assert_int_equal(g.hip, hip);
         assert_true(g.count(&n) == 0 && n == 2);
         assert_true(g.device(&device, 1) == 0 && device == 1);
@@ -48,10 +48,10 @@ TEST_CASE(both_drivers)
 TEST_CASE(one_that_does_not_start)
 {
     setenv("DRIVER_DOUBLE_GPUS", "0", 1);
-    assert_int_equal(gpu_load(&g, 0, why, sizeof why), -1);
+    assert_int_equal(gpu_load(&g, 0, &why), ERR_FAILED);
     static const char words[] = "the GPU driver does not start: ";
-    assert_memory_equal(why, words, sizeof words - 1);
-    assert_true(strlen(why) > sizeof words);
+    assert_memory_equal(why.text, words, sizeof words - 1);
+    assert_true(strlen(why.text) > sizeof words);
     setenv("DRIVER_DOUBLE_GPUS", "2", 1);
 }
 

@@ -78,7 +78,7 @@ static struct data_shape shape_of(int coll, int type, int rank, int nranks)
 }
 
 /* Rank `out` receives the sum of all, with rank `silent` left out (-1: none). What data_check says to that. */
-static int check_sum(int coll, int type, int nranks, int out, int silent, char why[512])
+static int check_sum(int coll, int type, int nranks, int out, int silent, struct err *e)
 {
     struct data_shape mine = shape_of(coll, type, out, nranks);
     size_t size = data_type_bytes(type), from = coll == COLL_REDUCESCATTER ? (size_t)out * COUNT * size : 0;
@@ -89,8 +89,7 @@ static int check_sum(int coll, int type, int nranks, int out, int silent, char w
         for (size_t i = 0; i < COUNT && r != silent; i++)
             add(sum + i * size, sent + from + i * size, type);
     }
-    *why = 0;
-    int wrong = data_check(&host, NULL, &mine, sum, why);
+    int wrong = data_check(&host, NULL, &mine, sum, e);
     free(sent);
     free(sum);
     return wrong;
@@ -100,7 +99,6 @@ static int check_sum(int coll, int type, int nranks, int out, int silent, char w
 TEST_CASE(shares_are_looked_at)
 {
     static const int colls[] = {COLL_ALLGATHER, COLL_ALLTOALL, COLL_ALLTOALLV};
-    char why[512];
     for (int c = 0; c < 3; c++)
         for (int rank = 0; rank < 5; rank++) {
             struct data_shape s = shape_of(colls[c], NCCL_INT32, rank, 5);
@@ -117,10 +115,10 @@ TEST_CASE(shares_are_looked_at)
                 memcpy(got + (uint64_t)r * hot * COUNT * 4, sent + from * 4, hot * COUNT * 4);
                 free(sent);
             }
-            assert_int_equal(data_check(&host, NULL, &s, got, why), 0);
+            assert_int_equal(data_check(&host, NULL, &s, got, NULL), 0);
             for (uint64_t at = 0; at < s.recv * 4; at += 997) {
                 got[at]++;
-                assert_int_equal(data_check(&host, NULL, &s, got, why), 1);
+                assert_int_equal(data_check(&host, NULL, &s, got, NULL), 1);
                 got[at]--;
             }
             free(got);
@@ -133,28 +131,28 @@ static const int all_types[] = {NCCL_INT8, NCCL_INT32, NCCL_FLOAT32, NCCL_BFLOAT
 TEST_CASE(a_right_sum_is_right_with_any_number_of_ranks)
 {
     static const int sizes[] = {2, 3, 37, 68, 108, 256, 1000};
-    char why[512];
+    struct err why;
     for (int c = 0; c < 3; c++)
         for (int t = 0; t < 4; t++)
             for (int n = 0; n < (c == 2 ? 5 : 7); n++)
                 for (int last = 0; last < 2; last++)
-                    if (check_sum(reductions[c], all_types[t], sizes[n], last ? sizes[n] - 1 : 0, -1, why))
+                    if (check_sum(reductions[c], all_types[t], sizes[n], last ? sizes[n] - 1 : 0, -1, &why))
                         fail_msg("%s, %s, %d ranks: %s", coll_name(reductions[c]), data_type_name(all_types[t]),
-                                 sizes[n], why);
+                                 sizes[n], why.text);
 }
 
 TEST_CASE(nobody_is_left_out_unseen)
 {
     static const int sizes[] = {3, 37, 108, 256};
-    char why[512];
+    struct err why;
     for (int t = 0; t < 4; t++)
         for (int n = 0; n < 4; n++)
             for (int silent = 0; silent < sizes[n]; silent += n < 2 ? 1 : 5) {
-                if (check_sum(COLL_ALLREDUCE, all_types[t], sizes[n], 1, silent, why) != 1)
+                if (check_sum(COLL_ALLREDUCE, all_types[t], sizes[n], 1, silent, &why) != 1)
                     fail_msg("%s: rank %d of %d is not missed", data_type_name(all_types[t]), silent, sizes[n]);
                 char *rest, got[32], want[32];
-                assert_memory_equal(why, "rank 1: element ", 16);
-                unsigned long long at = strtoull(why + 16, &rest, 10);
+                assert_memory_equal(why.text, "rank 1: element ", 16);
+                unsigned long long at = strtoull(why.text + 16, &rest, 10);
                 assert_memory_equal(rest, " of ", 4);
                 unsigned long long all = strtoull(rest + 4, &rest, 10);
                 assert_int_equal(sscanf(rest, " holds bytes %31[0-9a-f], expected %31[0-9a-f]", got, want), 2);
@@ -168,15 +166,16 @@ TEST_CASE(a_type_that_nobody_knows)
 {
     const struct nccl_point p = {.coll = COLL_ALLREDUCE, .type = 99, .bytes = 64};
     struct data_shape s;
-    char why[NCCL_TEXT];
+    struct err why;
+    char none[1];
     assert_int_equal(data_type_bytes(99), 0);
     assert_string_equal(data_type_name(99), "unknown");
     assert_int_equal(data_shape_of(&p, 0, 2, &s), -1);
     assert_true(s.count == 0 && s.send == 0 && s.recv == 0);
     s.rank = 7;
-    assert_int_equal(data_fill(&host, NULL, &s, why), -1);
-    assert_int_equal(data_check(&host, NULL, &s, why, why), -1);
-    assert_string_equal(why, "rank 7: data type 99 is unknown");
+    assert_int_equal(data_fill(&host, NULL, &s, none), -1);
+    assert_int_equal(data_check(&host, NULL, &s, none, &why), -1);
+    assert_string_equal(why.text, "rank 7: data type 99 is unknown");
 }
 
 /* float32 unless the size leaves no whole ones for a part, and is small. */
