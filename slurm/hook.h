@@ -230,6 +230,10 @@ int hook_map_is_file(const char *name);
 #define HOOK_NODE_FORMAT "nccltune-bundle/1\n"
 #define HOOK_COPIES      "profiles" /* in RUN and in the store */
 
+/* Takes one file of such a bundle at *at, which moves behind it: its bytes, after the line "NAME BYTES", which is cut
+ * in place; NULL: it is none. */
+char *hook_bundle_next(char **at, const char *end, char **name, long long *bytes);
+
 /* Finds RUN/profiles/HASH, or, with the descriptor of a store, makes it; -1 otherwise: then the profile is read where
  * it is. *copy: as `c`, of that place. */
 int hook_copy(const struct hook_conf *c, int store, const char *run, const char *hash, struct hook_conf *copy);

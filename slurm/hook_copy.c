@@ -16,14 +16,14 @@
 
 #define KEEP_S 3600 /* a prolog that has found a copy has left its answer by then */
 
-/* Return where the next file's bytes begin after its line "NAME BYTES", which is cut in place; NULL: it is none. */
-static char *next_file(char **at, const char *end, long long *bytes)
+char *hook_bundle_next(char **at, const char *end, char **name, long long *bytes)
 {
-    char *words[2], *newline = memchr(*at, '\n', (size_t)(end - *at)), *name = *at;
+    char *words[2], *newline = memchr(*at, '\n', (size_t)(end - *at));
+    *name = *at;
     if (!newline)
         return NULL;
     *newline = 0;
-    if (hook_words(name, words, 2) != 2 || !hook_map_is_file(name) || hook_number(words[1], end - newline - 1, bytes))
+    if (hook_words(*name, words, 2) != 2 || hook_number(words[1], end - newline - 1, bytes))
         return NULL;
     *at = newline + 1 + *bytes;
     return newline + 1;
@@ -32,16 +32,17 @@ static char *next_file(char **at, const char *end, long long *bytes)
 static int write_files(int dir, struct hook_file *f)
 {
     static const char format[] = HOOK_NODE_FORMAT, classes[] = "nccl.d/";
-    char *at = f->text + sizeof format - 1, *end = f->text + f->bytes, *name = at, *data;
+    char *at = f->text + sizeof format - 1, *end = f->text + f->bytes, *name, *data;
     long long bytes;
     if (f->bytes < sizeof format || memcmp(f->text, format, sizeof format - 1) != 0)
         return -1;
-    for (; at < end; name = at) {
-        int to = dir, inner = !strncmp(name, classes, sizeof classes - 1), rc = -1;
-        data = next_file(&at, end, &bytes);
-        if (data && inner)
-            to = trust_enter(dir, "nccl.d", 0755);
-        if (data && to >= 0)
+    while (at < end) {
+        data = hook_bundle_next(&at, end, &name, &bytes);
+        if (!data || !hook_map_is_file(name))
+            return -1;
+        int inner = !strncmp(name, classes, sizeof classes - 1), rc = -1;
+        int to = inner ? trust_enter(dir, "nccl.d", 0755) : dir;
+        if (to >= 0)
             rc = trust_put(to, inner ? name + sizeof classes - 1 : name, data, (size_t)bytes, 0644);
         if (to >= 0 && to != dir)
             close(to);
@@ -96,12 +97,10 @@ static void make_copy(const struct hook_conf *c, int store, const char *run, con
             trust_remove(profiles, made);
         const int opened[] = {to, profiles, dir};
         for (int i = 0; i < 3; i++)
-            if (opened[i] >= 0)
-                close(opened[i]);
+            trust_close(opened[i]);
     }
     free(f.text);
-    if (from >= 0)
-        close(from);
+    trust_close(from);
 }
 
 int hook_copy(const struct hook_conf *c, int store, const char *run, const char *hash, struct hook_conf *copy)

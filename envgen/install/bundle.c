@@ -68,32 +68,17 @@ int install_pack_for_nodes(int profiles, const struct install_done *done, const 
     return rc;
 }
 
-/* The file at `*at`, which goes behind it: its name in `a`, and its bytes. */
-static const char *next_file(const char **at, const char *end, size_t *bytes, struct arena *a, struct err *e)
+static int unpack_file(const char *dir, char **at, const char *end, struct arena *a, struct err *e)
 {
-    const char *newline = memchr(*at, '\n', (size_t)(end - *at)),
-               *blank = newline ? memchr(*at, ' ', (size_t)(newline - *at)) : NULL;
-    size_t digits = blank ? (size_t)(newline - blank - 1) : 0;
-    *bytes = 0;
-    for (size_t i = 0; i < digits && digits < 12; i++)
-        *bytes = *bytes * 10 + (size_t)(blank[1 + i] - '0');
-    if (!digits || digits >= 12 || strspn(blank + 1, "0123456789") != digits || *bytes > (size_t)(end - newline - 1))
-        return err_null(e, ERR_FAILED, "not a complete bundle");
-    const char *name = arena_strndup(a, *at, (size_t)(blank - *at));
-    *at = newline + 1 + *bytes;
-    if (env_manifest_name_ok(name) || !strcmp(name, ENV_MANIFEST))
-        return name;
-    return err_null(e, ERR_FAILED, "the bundle has a file '%.60s', which is not a valid name in a profile", name);
-}
-
-static int unpack_file(const char *dir, const char **at, const char *end, struct arena *a, struct err *e)
-{
-    size_t bytes;
-    const char *name = next_file(at, end, &bytes, a, e), *slash = name ? strrchr(name, '/') : NULL;
-    if (!name)
-        return ERR_FAILED;
+    long long bytes;
+    char *name, *data = hook_bundle_next(at, end, &name, &bytes);
+    if (!data)
+        return err_set(e, ERR_FAILED, "not a complete bundle");
+    if (!env_manifest_name_ok(name) && strcmp(name, ENV_MANIFEST) != 0)
+        return err_set(e, ERR_FAILED, "the bundle has a file '%.60s', which is not a valid name in a profile", name);
+    const char *slash = strrchr(name, '/');
     int rc = slash ? file_mkdirs(arena_printf(a, "%s/%.*s", dir, (int)(slash - name), name), e) : 0;
-    return rc ? rc : file_write(arena_printf(a, "%s/%s", dir, name), *at - bytes, bytes, e);
+    return rc ? rc : file_write(arena_printf(a, "%s/%s", dir, name), data, (size_t)bytes, e);
 }
 
 int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e)
@@ -109,7 +94,7 @@ int install_unpack(const char *path, const char *dir, struct arena *a, const cha
     if (!mkdtemp(made))
         return err_errno(e, "%s: no directory can be made there", dir);
     *profile = made;
-    for (const char *at = data + head, *end = data + bytes; at < end && !rc;)
+    for (char *at = data + head, *end = data + bytes; at < end && !rc;)
         rc = unpack_file(made, &at, end, a, e);
     return rc;
 }
