@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/fabric/fabric.h"
 #include "bench/import/import.h"
 #include "core/call/workload.h"
 #include "core/file.h"
-#include "core/json.h"
 #include "core/trust.h"
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
@@ -352,41 +350,17 @@ static void remove_stale(const struct job *j, const struct env_manifest *old)
     }
 }
 
-static const char *utc_now(struct arena *a)
-{
-    char text[32];
-    time_t now = time(NULL);
-    struct tm tm;
-    gmtime_r(&now, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return arena_strdup(a, text);
-}
-
 static void make_manifest(struct job *j)
 {
-    struct env_manifest m = {.tool = NCCLTUNE_VERSION, .created = utc_now(j->arena)};
-    m.topology = arena_strdup(j->arena, j->topology_hash);
-    m.files = arena_alloc(j->arena, (size_t)(j->staged.count + 1) * sizeof *m.files);
-    for (int i = 0; i < j->staged.count; i++) {
-        struct env_manifest_file *f = &m.files[m.nfiles++];
-        f->name = j->staged.files[i].name;
-        f->bytes = j->staged.files[i].bytes;
-        memcpy(f->sha256, j->staged.files[i].sha256, SHA256_HEX);
-    }
+    struct env_manifest m = {.tool = NCCLTUNE_VERSION, .topology = arena_strdup(j->arena, j->topology_hash)};
     for (int i = 0; i < j->made.profile.decisions->nshapes; i++) {
         const char *library = j->made.profile.decisions->shapes[i].library;
         if (m.nlibraries && !strcmp(m.libraries[m.nlibraries - 1], library))
             continue;
         ARENA_ADD(j->arena, m.libraries, m.nlibraries) = library;
     }
-    env_manifest_hash(&m);
+    env_manifest_list(&m, &j->staged);
     j->made.profile.manifest = m;
-}
-
-static int write_manifest(struct job *j, struct err *e)
-{
-    const char *text = json_text(env_manifest_json(&j->made.profile.manifest), j->arena);
-    return env_staged_write_add(&j->staged, ENV_MANIFEST, text, strlen(text), e);
 }
 
 static int write_all(struct job *j, struct err *e)
@@ -411,7 +385,7 @@ static int write_all(struct job *j, struct err *e)
     if (!rc && j->options->check && !(rc = env_staged_write_commit(&j->staged, ENV_MANIFEST, e)))
         rc = j->options->check(j->options->user, &j->made.profile, e);
     if (!rc)
-        rc = write_manifest(j, e);
+        rc = env_manifest_stage(&j->made.profile.manifest, &j->staged, e);
     if (!rc)
         rc = env_staged_write_commit(&j->staged, ENV_MANIFEST, e);
     if (!rc)

@@ -138,6 +138,27 @@ int env_manifest_load(const char *dir, struct arena *a, struct env_manifest *m, 
     return rc;
 }
 
+void env_manifest_list(struct env_manifest *m, const struct env_staged_write *s)
+{
+    char created[32];
+    time_t now = time(NULL);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    m->created = arena_strdup(s->arena, created);
+    m->nfiles = s->count;
+    m->files = arena_alloc(s->arena, (size_t)(s->count + 1) * sizeof *m->files);
+    for (int i = 0; i < s->count; i++) {
+        m->files[i] = (struct env_manifest_file){.name = s->files[i].name, .bytes = s->files[i].bytes};
+        memcpy(m->files[i].sha256, s->files[i].sha256, SHA256_HEX);
+    }
+    env_manifest_hash(m);
+}
+
+int env_manifest_stage(const struct env_manifest *m, struct env_staged_write *s, struct err *e)
+{
+    const char *text = json_text(env_manifest_json(m), s->arena);
+    return env_staged_write_add(s, ENV_MANIFEST, text, strlen(text), e);
+}
+
 /* ---- a profile with one file changed is another profile, with a hash of its own ---------------------------------- */
 
 static int stage_file(struct env_staged_write *s, const struct env_profile *p, const char *name, struct err *e)
@@ -146,25 +167,6 @@ static int stage_file(struct env_staged_write *s, const struct env_profile *p, c
     size_t bytes;
     int rc = file_read(arena_printf(s->arena, "%s/%s", p->dir, name), FILE_LIMIT, s->arena, &data, &bytes, e);
     return rc ? rc : env_staged_write_add(s, name, data, bytes, e);
-}
-
-static int stage_manifest(struct env_staged_write *s, const struct env_profile *p, struct err *e)
-{
-    struct env_manifest m = p->manifest;
-    char created[32];
-    time_t now = time(NULL);
-    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    m.created = created;
-    m.nfiles = 0;
-    m.files = arena_alloc(s->arena, (size_t)(s->count + 1) * sizeof *m.files);
-    for (int i = 0; i < s->count; i++) {
-        struct env_manifest_file *f = &m.files[m.nfiles++];
-        *f = (struct env_manifest_file){.name = s->files[i].name, .bytes = s->files[i].bytes};
-        memcpy(f->sha256, s->files[i].sha256, SHA256_HEX);
-    }
-    env_manifest_hash(&m);
-    const char *text = json_text(env_manifest_json(&m), s->arena);
-    return env_staged_write_add(s, ENV_MANIFEST, text, strlen(text), e);
 }
 
 int env_profile_copy(const struct env_profile *p, const char *dir, const char *topology, struct err *e)
@@ -183,8 +185,10 @@ int env_profile_copy(const struct env_profile *p, const char *dir, const char *t
         rc = strcmp(file, "topology.json") ? stage_file(&s, p, file, e)
                                            : env_staged_write_add(&s, file, topology, strlen(topology), e);
     }
+    struct env_manifest m = p->manifest;
+    env_manifest_list(&m, &s);
     if (!rc)
-        rc = stage_manifest(&s, p, e);
+        rc = env_manifest_stage(&m, &s, e);
     if (!rc)
         rc = env_staged_write_commit(&s, ENV_MANIFEST, e);
     env_staged_write_abandon(&s);

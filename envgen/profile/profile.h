@@ -34,6 +34,13 @@ struct env_manifest {
  * Sorts the files. */
 void env_manifest_hash(struct env_manifest *m);
 
+/* Name what is staged, as of now; the files are in the arena of `s`. */
+struct env_staged_write;
+void env_manifest_list(struct env_manifest *m, const struct env_staged_write *s);
+
+/* Add the manifest itself to that. */
+int env_manifest_stage(const struct env_manifest *m, struct env_staged_write *s, struct err *e);
+
 /* As a document; cJSON_Delete frees. */
 struct cJSON *env_manifest_json(const struct env_manifest *m);
 

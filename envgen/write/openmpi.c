@@ -18,26 +18,26 @@ static const struct {
     {"btl_tcp_if_exclude", "btl_tcp_if_include"},
 };
 
-static int next_setting(const struct env_decisions *d, int *i, struct err *e)
+static int write_set(const struct env_writing *w, FILE *out, env_print_setting *print, struct err *e)
 {
-    for (; *i < d->nsettings; (*i)++) {
-        const struct env_setting *s = &d->settings[*i];
-        if (strcmp(s->family, BENCH_FAMILY_OPENMPI) != 0 || !s->value)
-            continue;
-        return env_check(s->name, s->value, e);
-    }
-    return 0;
+    return env_write_each(w, out, BENCH_FAMILY_OPENMPI, ENV_SET, print, e);
 }
 
-static void left_alone(const struct env_writing *w, FILE *out)
+static int write_not_set(const struct env_writing *w, FILE *out)
 {
-    const struct env_decisions *d = w->decisions;
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].family, BENCH_FAMILY_OPENMPI) && !d->settings[i].value) {
-            fputc('\n', out);
-            env_print_comment(out, w->scratch, "#",
-                              arena_printf(w->scratch, "%s is not set: %s.", d->settings[i].name, d->settings[i].why));
-        }
+    return env_write_each(w, out, BENCH_FAMILY_OPENMPI, ENV_NOT_SET, NULL, NULL);
+}
+
+static void print_parameter(const struct env_writing *w, FILE *out, const struct env_setting *s)
+{
+    if (!s->in_profile)
+        fprintf(out, "%s = %s\n", s->name, s->value);
+    else if (env_path_ok(w->dir))
+        fprintf(out, "%s = %s/%s\n", s->name, w->dir, s->value);
+    else
+        env_print_comment(out, w->scratch, "#",
+                          "Not set here: the path of this directory cannot be written into this file. openmpi.sh sets "
+                          "it.");
 }
 
 static int write_conf(const struct env_writing *w, FILE *out, struct err *e)
@@ -46,23 +46,8 @@ static int write_conf(const struct env_writing *w, FILE *out, struct err *e)
                       "OpenMPI parameters. Use: mpirun --tune FILE, or source openmpi.sh instead. (Named by "
                       "OMPI_MCA_mca_base_param_files it would replace the site's own parameter files.)");
     env_print_comment(out, w->scratch, "#", BENCH_HOST_MEMORY);
-    int rc = 0;
-    for (int i = 0; !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
-        const struct env_setting *s = &w->decisions->settings[i];
-        fputc('\n', out);
-        env_write_reason(w, out, s);
-        if (!s->in_profile)
-            fprintf(out, "%s = %s\n", s->name, s->value);
-        else if (env_path_ok(w->dir))
-            fprintf(out, "%s = %s/%s\n", s->name, w->dir, s->value);
-        else
-            env_print_comment(out, w->scratch, "#",
-                              "Not set here: the path of this directory cannot be written into this file. openmpi.sh "
-                              "sets it.");
-    }
-    if (!rc)
-        left_alone(w, out);
-    return rc;
+    int rc = write_set(w, out, print_parameter, e);
+    return rc ? rc : write_not_set(w, out);
 }
 
 static int needs_directory(const struct env_decisions *d)
@@ -91,8 +76,9 @@ static int print_directory(const struct env_writing *w, FILE *out, struct err *e
     return 0;
 }
 
-static void print_export(const struct env_setting *s, FILE *out)
+static void print_export(const struct env_writing *w, FILE *out, const struct env_setting *s)
 {
+    (void)w;
     fprintf(out, "if [ \"${NCCLTUNE:-}\" != off ] && [ -z \"${OMPI_MCA_%s+set}", s->name);
     for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++)
         if (!strcmp(s->name, rivals[i].name))
@@ -115,17 +101,12 @@ static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
                       "OpenMPI settings for a shell. Use: source this file before mpirun. What is set already stays; "
                       "NCCLTUNE=off leaves everything alone.");
     env_print_comment(out, w->scratch, "#", BENCH_HOST_MEMORY);
-    int i = 0, rc = needs_directory(w->decisions) ? print_directory(w, out, e) : 0;
-    for (; !rc && !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
-        fputc('\n', out);
-        env_write_reason(w, out, &w->decisions->settings[i]);
-        print_export(&w->decisions->settings[i], out);
-    }
+    int rc = needs_directory(w->decisions) ? print_directory(w, out, e) : 0;
+    if (!rc)
+        rc = write_set(w, out, print_export, e);
     if (!rc && needs_directory(w->decisions))
         fputs("unset nccltune_dir\n", out);
-    if (!rc)
-        left_alone(w, out);
-    return rc;
+    return rc ? rc : write_not_set(w, out);
 }
 
 /* ---- OpenMPI rules file

@@ -12,35 +12,35 @@ void env_write_heading(const struct env_writing *w, FILE *out, const char *what)
             w->decisions->tool);
 }
 
-void env_write_reason(const struct env_writing *w, FILE *out, const struct env_setting *s)
+/* Comment lines that say why a setting is written, or why it is not. */
+static void write_reason(const struct env_writing *w, FILE *out, const struct env_setting *s)
 {
     const char *text = s->value ? arena_printf(w->scratch, "%s (%s): %s.", s->name, s->source, s->why)
                                 : arena_printf(w->scratch, "%s is not set: %s.", s->name, s->why);
     env_print_comment(out, w->scratch, "#", text);
 }
 
-static int is_here(const struct env_writing *w, const struct env_setting *s)
+static int is_here(const struct env_writing *w, const struct env_setting *s, const char *family, int which)
 {
-    return !strcmp(s->family, "nccl") &&
+    return !strcmp(s->family, family) && which & (s->value ? ENV_SET : ENV_NOT_SET) &&
            (w->node_class ? s->node_class && !strcmp(s->node_class, w->node_class) : !s->node_class);
 }
 
-int env_write_each(const struct env_writing *w, FILE *out, void (*print)(FILE *out, const struct env_setting *s),
+int env_write_each(const struct env_writing *w, FILE *out, const char *family, int which, env_print_setting *print,
                    struct err *e)
 {
-    for (int i = 0; i < w->decisions->nsettings; i++) {
+    int rc = 0;
+    for (int i = 0; i < w->decisions->nsettings && !rc; i++) {
         const struct env_setting *s = &w->decisions->settings[i];
-        int rc = is_here(w, s) && s->value ? env_check(s->name, s->value, e) : 0;
-        if (rc)
-            return rc;
-        if (!is_here(w, s))
+        if (!is_here(w, s, family, which))
             continue;
         fputc('\n', out);
-        env_write_reason(w, out, s);
-        if (s->value)
-            print(out, s);
+        write_reason(w, out, s);
+        rc = s->value ? env_check(s->name, s->value, e) : 0;
+        if (s->value && !rc)
+            print(w, out, s);
     }
-    return 0;
+    return rc;
 }
 
 /* "NCCL 2.19 to 2.31 (every release in use)" */

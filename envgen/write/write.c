@@ -20,15 +20,17 @@ static void write_settings_heading(const struct env_writing *w, FILE *out, const
                                    w->decisions->predicted ? " or predicted" : ""));
 }
 
-static void print_conf(FILE *out, const struct env_setting *s)
+static void print_conf(const struct env_writing *w, FILE *out, const struct env_setting *s)
 {
+    (void)w;
     if (!env_print_conf_line(out, s->name, s->value))
         fputs("# In this file it would come too late: nccl.sh sets it.\n", out);
 }
 
 /* NCCLTUNE decides whether what is set already stays. */
-static void print_export(FILE *out, const struct env_setting *s)
+static void print_export(const struct env_writing *w, FILE *out, const struct env_setting *s)
 {
+    (void)w;
     fprintf(out,
             "if [ \"${NCCLTUNE:-}\" = force ] || { [ \"${NCCLTUNE:-}\" != off ] && [ -z \"${%s+set}\" ]; }; then\n"
             "    export %s='%s'\n"
@@ -48,7 +50,7 @@ static int write_conf(const struct env_writing *w, FILE *out, struct err *e)
             w, out,
             arena_printf(w->scratch,
                          "NCCL parameters in the syntax of %s. Use: NCCL_CONF_FILE=FILE, or copy the lines.", file));
-    return env_write_each(w, out, print_conf, e);
+    return env_write_each(w, out, BENCH_FAMILY_NCCL, ENV_SET | ENV_NOT_SET, print_conf, e);
 }
 
 static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
@@ -57,7 +59,7 @@ static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
         w, out,
         "NCCL settings for a shell. Use: source this file. What is set already stays, unless NCCLTUNE=force; "
         "NCCLTUNE=off leaves everything alone.");
-    return env_write_each(w, out, print_export, e);
+    return env_write_each(w, out, BENCH_FAMILY_NCCL, ENV_SET | ENV_NOT_SET, print_export, e);
 }
 
 /* ---- decisions.json: the evidence of all choices ----------------------------------------------------------------- */

@@ -12,10 +12,11 @@ void env_write_heading(const struct env_writing *w, FILE *out, const char *what)
 /* The same, and the releases of NCCL that the settings are for. */
 void env_write_nccl_heading(const struct env_writing *w, FILE *out, const char *what);
 
-/* Comment lines that say why a setting is written, or why it is not. */
-void env_write_reason(const struct env_writing *w, FILE *out, const struct env_setting *s);
+/* Settings that have a value, those that were considered and have none, or both. */
+enum env_which { ENV_SET = 1, ENV_NOT_SET = 2 };
 
-/* Output of one setting for NCCL in these files: `print` is called for those that are set here, after their reason;
+/* Output of a family's settings in these files: `print` is called for those that are set here, after their reason;
  * the others are mentioned. Error: a name or value that may not be written. */
-int env_write_each(const struct env_writing *w, FILE *out, void (*print)(FILE *out, const struct env_setting *s),
+typedef void env_print_setting(const struct env_writing *w, FILE *out, const struct env_setting *s);
+int env_write_each(const struct env_writing *w, FILE *out, const char *family, int which, env_print_setting *print,
                    struct err *e);
