@@ -53,8 +53,7 @@ static struct report_size *sizes_of(struct report *r, const struct env_coll *c, 
                 s.untouched = p->options[p->fallback].time_us;
             if (!s.gain.n && s.used)
                 s.gain = s.used->gain;
-            sizes = arena_grow(r->a, sizes, (size_t)*n, sizeof *sizes);
-            sizes[(*n)++] = s;
+            ARENA_ADD(r->a, sizes, *n) = s;
         }
     return sizes;
 }
@@ -377,17 +376,14 @@ static void put_size(struct report *r, const struct report_size *s, FILE *out)
 {
     char size[UNIT_TEXT];
     int changed = s->used && s->range->call.nsettings, few = s->gain.n && bench_few(&s->gain);
-    fprintf(out, "<tr class=\"%s\"><td class=\"n\">%s</td>",
-            few       ? "few"
-            : changed ? "used"
-                      : "",
-            unit_bytes(size, s->point->bytes));
-    fprintf(out, "<td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">", us_text(r->a, &s->untouched),
-            s->used ? us_text(r->a, &s->used->time_us) : "-");
-    fprintf(out, "%s</td><td>", s->gain.n ? bench_gain_text(r->a, s->gain) : "-");
-    xml_put(out, s->used ? s->used->call.label : "nothing was measured", XML_WHOLE);
-    xml_put(out, s->point->smoothed ? ", as its neighbours" : "", XML_WHOLE);
-    fputs("</td></tr>\n", out);
+    PAGE_ROW(out,
+             few       ? "few"
+             : changed ? "used"
+                       : NULL,
+             unit_bytes(size, s->point->bytes), us_text(r->a, &s->untouched),
+             s->used ? us_text(r->a, &s->used->time_us) : "-", s->gain.n ? bench_gain_text(r->a, s->gain) : "-",
+             arena_printf(r->a, "%s%s", s->used ? s->used->call.label : "nothing was measured",
+                          s->point->smoothed ? ", as its neighbours" : ""));
 }
 
 static void put_sizes(struct report *r, const struct env_coll *c, FILE *out)

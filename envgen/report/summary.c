@@ -78,8 +78,7 @@ static struct gained *gains_of(struct report *r, int *n)
                 const struct env_coll *coll = &r->d->shapes[i].colls[c];
                 if (!coll->ranges[k].call.nsettings || !coll->ranges[k].gain.n || !coll->ranges[k].npoints)
                     continue;
-                all = arena_grow(r->a, all, (size_t)*n, sizeof *all);
-                all[(*n)++] = (struct gained){&r->d->shapes[i], coll, &coll->ranges[k]};
+                ARENA_ADD(r->a, all, *n) = (struct gained){&r->d->shapes[i], coll, &coll->ranges[k]};
             }
     if (*n)
         qsort(all, (size_t)*n, sizeof *all, by_gain);
