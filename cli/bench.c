@@ -61,14 +61,13 @@ static const struct option_spec release_options[] = {
     {0},
 };
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec output_options[] = {
-    {'o', "output", "RESULTS", "the journal (see nccltune-results.jsonl(5))", option_text,
-     offsetof(struct request, bench.results)},
-    {'r', "resume", NULL, "go on with a journal; nothing is measured twice", option_flag,
-     offsetof(struct request, bench.resume)},
-    {0, "plan", NULL, "show the plan and end", option_flag, offsetof(struct request, plan)},
-    {'j', "json", NULL, "print the points, or the plan, as JSON", option_flag, offsetof(struct request, json)},
-    {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
+    {'o', "output", "RESULTS", "the journal (see nccltune-results.jsonl(5))", option_text, AT(bench.results)},
+    {'r', "resume", NULL, "go on with a journal; nothing is measured twice", option_flag, AT(bench.resume)},
+    {0, "plan", NULL, "show the plan and end", option_flag, AT(plan)},
+    {'j', "json", NULL, "print the points, or the plan, as JSON", option_flag, AT(json)},
+    {'q', "quiet", NULL, "no progress, only warnings", option_flag, AT(quiet)},
     {0},
 };
 

@@ -1,10 +1,16 @@
 /* Command line, errors, logger and interrupts for all subcommands. */
 #include "cli/cli.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/finding.h"
+#include "core/locate.h"
+#include "core/vars/text.h"
 
 #define MOST_GROUPS 16
 
@@ -25,6 +31,29 @@ int cli_usage(const char *program, const char *fmt, ...)
     va_end(ap);
     fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program, err_mask_controls(text), program);
     return ERR_USAGE;
+}
+
+const char *cli_typed_path(struct arena *a, const char *path)
+{
+    char here[PATH_MAX];
+    size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
+    return env_shell_word(a, n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path);
+}
+
+const char *cli_typed_self(struct arena *a)
+{
+    const char *self = locate_program("nccltune", a, NULL), *found = locate_in_path("nccltune", a);
+    struct stat x, y;
+    if (!self || (found && !stat(self, &x) && !stat(found, &y) && x.st_ino == y.st_ino && x.st_dev == y.st_dev))
+        return "nccltune";
+    return cli_typed_path(a, self);
+}
+
+int cli_check(const struct cli_wrong *list, struct err *e)
+{
+    while (list->sentence && !list->is_so)
+        list++;
+    return list->sentence ? err_set(e, ERR_USAGE, "%s", list->sentence) : 0;
 }
 
 struct log cli_log(const char *program, int quiet)
@@ -55,65 +84,46 @@ static const struct option_spec common_options[] = {
 
 #define WIDTH 80
 
-/* Print `n` bytes from `column` on, in lines of WIDTH that begin at `indent` and end in `end`; return the column. */
-static int print_words(const char *text, int n, int column, int indent, const char *end)
-{
-    for (int blanks = 0, word; n > 0; text += blanks + word, n -= blanks + word) {
-        blanks = (int)strspn(text, " \n");
-        for (word = 0; blanks + word < n && text[blanks + word] != ' '; word++)
-            ;
-        if (column > indent && column + blanks + word + (int)strlen(end) > WIDTH) {
-            printf("%s\n%*s", end, indent, "");
-            column = indent + printf("%.*s", word, text + blanks);
-        } else
-            column += printf("%*s%.*s", blanks, "", word, text + blanks);
-    }
-    return column;
-}
-
 /* Lines at the margin flow together up to a blank or indented one. An indented one goes on below; a shell still reads
  * it as one command where no remark stands behind it. */
-static void print_page(const char *text)
+static void print_page(const char *text, struct arena *a)
 {
-    int column = 0;
-    for (int n; *text; text += n + (text[n] == '\n')) {
-        const int blanks = (int)strspn(text, " ");
-        n = (int)strcspn(text, "\n");
-        if (column && (!n || blanks))
-            column = 0 * puts("");
-        if (!n)
-            puts("");
-        else if (blanks) {
-            const char *remark = strstr(text + blanks, "  ");
-            print_words(text, n, 0, blanks + 4, remark && remark < text + n ? "" : " \\");
-            puts("");
-        } else {
-            const int end_before = column > 0; /* the end of the line before is a blank */
-            column = print_words(text - end_before, n + end_before, column, 0, "");
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, "\n");
+        n += text[n] == '\n';
+        const int indent = (int)strspn(text, " ");
+        while (!indent && *text != '\n' && text[n] && !strchr(" \n", text[n])) {
+            n += strcspn(text + n, "\n");
+            n += text[n] == '\n';
         }
-    }
-    if (column)
+        char *line = arena_strndup(a, text, n);
+        for (char *c = line; *c; c++)
+            *c = *c == '\n' ? ' ' : *c;
+        const char *end = indent && !strstr(line + indent, "  ") ? " \\" : "";
+        finding_put_wrapped(stdout, line, 0, indent ? indent + 4 : 0, WIDTH, end);
         puts("");
+    }
 }
 
-static int print_help(const struct cli_page *page, const struct option_group *groups)
+static int print_help(const struct cli_page *page, const struct option_group *groups, struct arena *a)
 {
-    const int first = (int)strcspn(page->usage, "\n");
-    print_words(page->usage, first, printf("Usage: "), 7, "");
-    print_page(page->usage + first);
+    const size_t first = strcspn(page->usage, "\n");
+    finding_put_wrapped(stdout, arena_strndup(a, page->usage, first), printf("Usage: "), 7, WIDTH, "");
+    print_page(page->usage + first, a);
     puts("");
     option_print_help(groups, stdout);
     if (page->notes) {
         puts("");
-        print_page(page->notes);
+        print_page(page->notes, a);
     }
     return 0;
 }
 
-static int answer_common(const struct cli_page *page, const struct option_group *groups, const struct common *c)
+static int answer_common(const struct cli_page *page, const struct option_group *groups, const struct common *c,
+                         struct arena *a)
 {
     if (c->help)
-        return print_help(page, groups);
+        return print_help(page, groups, a);
     if (c->version)
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
     if (!c->print)
@@ -164,7 +174,7 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
     memcpy(groups, all, (size_t)n * sizeof *groups);
     if (*first < 0)
         return cli_fail(page->program, &e);
-    int rc = answer_common(page, all, &common);
+    int rc = answer_common(page, all, &common, a);
     if (rc < 0 && page->words >= 0 && argc - *first > page->words)
         rc = refuse_word(page, all, argv, *first, argv[*first + page->words]);
     return rc;

@@ -54,8 +54,21 @@ int cli_fail(const char *program, const struct err *e);
 /* The same for a wrong command line: always 2. */
 int cli_usage(const char *program, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A path, and this program, as one would type them here: the program by its name where the shell finds it by that. In
+ * `a`. */
+const char *cli_typed_path(struct arena *a, const char *path);
+const char *cli_typed_self(struct arena *a);
+
 /* The logger for a command: stderr, quiet when `quiet`. */
 struct log cli_log(const char *program, int quiet);
+
+/* Options that do not go together, or lack something: the sentence of the first that is so is the error, a wrong usage.
+ * A list ends with a NULL sentence. */
+struct cli_wrong {
+    int is_so;
+    const char *sentence;
+};
+int cli_check(const struct cli_wrong *list, struct err *e);
 
 /* ^C and SIGTERM set the flag instead of ending the program; a second one ends it. */
 volatile sig_atomic_t *cli_catch_interrupt(void);

@@ -29,22 +29,20 @@ struct request {
     int job, json;
 };
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec options[] = {
     {0, "store", "DIR", "the store of nccltune install-profile; default: " INSTALL_STORE, option_text,
-     offsetof(struct request, doctor.site.store)},
-    {0, "nccl-conf", "FILE", INSTALL_NCCL_CONF, option_text, offsetof(struct request, doctor.site.nccl_conf)},
-    {0, "plugin", "FILE", LOCATE_PLUGIN "; default: that of this installation", option_text,
-     offsetof(struct request, doctor.site.plugin)},
-    {0, "hook", "FILE", "nccltune-hook; default: that of this installation", option_text,
-     offsetof(struct request, doctor.hook)},
+     AT(doctor.site.store)},
+    {0, "nccl-conf", "FILE", INSTALL_NCCL_CONF, option_text, AT(doctor.site.nccl_conf)},
+    {0, "plugin", "FILE", LOCATE_PLUGIN "; default: that of this installation", option_text, AT(doctor.site.plugin)},
+    {0, "hook", "FILE", "nccltune-hook; default: that of this installation", option_text, AT(doctor.hook)},
     {0, "slurm-conf", "FILE", "the hooks' configuration; default: /etc/nccltune/slurm.conf", option_text,
-     offsetof(struct request, doctor.slurm)},
-    {0, "node", "NAME", "this node's name in Slurm; default: its host name", option_text,
-     offsetof(struct request, doctor.node)},
+     AT(doctor.slurm)},
+    {0, "node", "NAME", "this node's name in Slurm; default: its host name", option_text, AT(doctor.node)},
     {0, "job", NULL,
      "check this process's environment instead: pinned profile, plugin, table, overridden settings, lint's findings",
-     option_flag, offsetof(struct request, job)},
-    {'j', "json", NULL, "print the findings as JSON", option_flag, offsetof(struct request, json)},
+     option_flag, AT(job)},
+    {'j', "json", NULL, "print the findings as JSON", option_flag, AT(json)},
     {0},
 };
 

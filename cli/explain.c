@@ -41,25 +41,25 @@ struct request {
     const struct option_group *call; /* the options of one call */
 };
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec own_options[] = {
     {'w', "workload", "FILE",
      "the time of a step's collectives, now and with the profile, by phase; FILE is of nccltune workload", option_text,
-     offsetof(struct request, workload)},
+     AT(workload)},
     {0, "nccl", "VERSION", "release whose choices and defaults are printed (default: those of the profile)",
-     cli_take_release, offsetof(struct request, question.nccl)},
-    {'j', "json", NULL, "print the answer as JSON", option_flag, offsetof(struct request, json)},
+     cli_take_release, AT(question.nccl)},
+    {'j', "json", NULL, "print the answer as JSON", option_flag, AT(json)},
     {0},
 };
 
 static const struct option_spec call_options[] = {
-    {'c', "collectives", "C", "one of:", cli_take_collective, offsetof(struct env_question, coll),
-     .word = cli_collective_word},
+    {'c', "collectives", "C", "one of:", cli_take_collective, AT(question.coll), .word = cli_collective_word},
     {'b', "bytes", "N", "its size: 8, 64K, 1.5M, 4G; the larger of the per-rank send and receive buffers", option_bytes,
-     offsetof(struct env_question, bytes)},
-    {'n', "nodes", "N", "only what was measured on that many nodes", option_int, offsetof(struct env_question, nodes),
-     .low = 1, .high = INT32_MAX - 1},
-    {0, "ranks", "N", "only what was measured with that many ranks", option_int, offsetof(struct env_question, ranks),
-     .low = 1, .high = INT32_MAX - 1},
+     AT(question.bytes)},
+    {'n', "nodes", "N", "only what was measured on that many nodes", option_int, AT(question.nodes), .low = 1,
+     .high = INT32_MAX - 1},
+    {0, "ranks", "N", "only what was measured with that many ranks", option_int, AT(question.ranks), .low = 1,
+     .high = INT32_MAX - 1},
     {0},
 };
 
@@ -123,13 +123,14 @@ static int check_request(const struct request *r, struct err *e)
     const char *of_call = r->call->given ? r->call->given : q->coll >= 0 ? "COLLECTIVE" : NULL;
     if (q->variable && of_call)
         return err_set(e, ERR_USAGE, "%s and a VARIABLE are mutually exclusive", of_call);
-    if (of_call && (q->coll < 0 || q->bytes == NOT_SAID))
-        return err_set(e, ERR_USAGE, "a call has a collective and a size, such as: allreduce 64M");
-    if (!q->bytes)
-        return err_set(e, ERR_USAGE, "a call of 0 bytes does nothing: expected a size above 0, such as 8 or 64M");
-    if (r->workload && (of_call || q->variable))
-        return err_set(e, ERR_USAGE, "--workload stands alone");
-    return 0;
+    const struct cli_wrong wrong[] = {
+        {of_call && (q->coll < 0 || q->bytes == NOT_SAID),
+         "a call has a collective and a size, such as: allreduce 64M"},
+        {!q->bytes, "a call of 0 bytes does nothing: expected a size above 0, such as 8 or 64M"},
+        {r->workload && (of_call || q->variable), "--workload stands alone"},
+        {0},
+    };
+    return cli_check(wrong, e);
 }
 
 /* Return whether the only word is a variable rather than a profile: one that is known or written like one. Where its
@@ -173,7 +174,7 @@ static int explain(void *request, char **words, struct arena *a, struct err *e)
 int explain_main(int argc, char **argv)
 {
     struct request r = {.question = {.coll = -1, .bytes = NOT_SAID}};
-    struct option_group groups[] = {{NULL, own_options, &r}, {"One call", call_options, &r.question}, {0}};
+    struct option_group groups[] = {{NULL, own_options, &r}, {"One call", call_options, &r}, {0}};
     r.call = &groups[1];
     return cli_run(&page, groups, argc, argv, explain, &r);
 }

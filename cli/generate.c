@@ -35,33 +35,33 @@ struct request {
     const char *typed; /* the command as it was typed */
 };
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec options[] = {
-    {'t', "topology", "FILE", "topology.json, from nccltune probe", option_text,
-     offsetof(struct request, generate.topology)},
+    {'t', "topology", "FILE", "topology.json, from nccltune probe", option_text, AT(generate.topology)},
     {0, "results", "FILE",
      "results.jsonl of nccltune bench, or logs of nccl-tests (see nccltune results): one or several. Without any, the "
      "profile has only what the topology justifies",
-     option_append, offsetof(struct request, results)},
+     option_append, AT(results)},
     {0, "fabric", "FILE",
      "fabric.json, from nccltune bench --engine verbs: which RDMA ports and network interfaces lead where", option_text,
-     offsetof(struct request, generate.fabric)},
+     AT(generate.fabric)},
     {'w', "workload", "FILE", "choose the launch by this job's calls (see nccltune-workload(1))", option_text,
-     offsetof(struct request, generate.workload)},
+     AT(generate.workload)},
     {'m', "margin", "PERCENT", "write a setting only if the interval of its gain clears this (default: 3%)",
-     option_percent, offsetof(struct request, generate.margin), .high = 1000},
-    {0, "confidence", "PERCENT", "confidence of intervals (default: 95%)", option_percent,
-     offsetof(struct request, generate.confidence), .low = 50, .high = 99.999},
+     option_percent, AT(generate.margin), .high = 1000},
+    {0, "confidence", "PERCENT", "confidence of intervals (default: 95%)", option_percent, AT(generate.confidence),
+     .low = 50, .high = 99.999},
     {0, "nccl", "RANGE",
      "write for these releases: 2.28.9, 2.28 or 2.19-2.28 (default: those measured, or found on the nodes)",
-     cli_take_releases, offsetof(struct request, releases)},
-    {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct request, generate.out)},
+     cli_take_releases, AT(releases)},
+    {'o', "output", "PROFILE", "the directory to write", option_text, AT(generate.out)},
     {'f', "force", NULL, "replace a complete profile; accept results of another topology, with a warning", option_flag,
-     offsetof(struct request, generate.force)},
+     AT(generate.force)},
     {0, "predicted", NULL,
      "also set predictions, of kinds that held-out measurements have proven; by default they are comments", option_flag,
-     offsetof(struct request, generate.predicted)},
-    {'j', "json", NULL, "print the decisions as JSON", option_flag, offsetof(struct request, json)},
-    {'q', "quiet", NULL, "print warnings only", option_flag, offsetof(struct request, quiet)},
+     AT(generate.predicted)},
+    {'j', "json", NULL, "print the decisions as JSON", option_flag, AT(json)},
+    {'q', "quiet", NULL, "print warnings only", option_flag, AT(quiet)},
     {0},
 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bench/engines/engines.h"
+#include "bench/launch/launch.h"
 #include "cli/cli.h"
 #include "cli/nodes.h"
 #include "core/hostlist.h"
@@ -67,73 +68,69 @@ static int take_since(const struct option_value *v, void *out, struct err *e)
     return *end || *(long long *)out < 0 ? err_set(e, ERR_USAGE, "%s: expected seconds since 1970", v->what) : 0;
 }
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec options[] = {
     {0, "store", "DIR", "directory of the profiles, on every node or shared; default: " INSTALL_STORE, option_text,
-     offsetof(struct request, site.store)},
+     AT(site.store)},
     {0, "hosts", "LIST",
      "install on these nodes, n[1-64], through ssh: all get the profile, then all switch at one moment, or none",
-     option_text, offsetof(struct request, hosts)},
-    {0, "ssh", "COMMAND", "command that reaches a host (default: ssh -o BatchMode=yes)", option_text,
-     offsetof(struct request, agent)},
-    {0, "program", "FILE", "nccltune on the hosts (default: this path)", option_text,
-     offsetof(struct request, program)},
+     option_text, AT(hosts)},
+    {0, "ssh", "COMMAND", "command that reaches a host (default: ssh -o BatchMode=yes)", option_text, AT(agent)},
+    {0, "program", "FILE", "nccltune on the hosts (default: this path)", option_text, AT(program)},
     {0, "serve", "LIST",
      "serve these nodes too, without measuring: each probes itself and joins the class that it equals; partition=NAME: "
      "all nodes of a Slurm partition; without PROFILE, the installed one",
-     option_text, offsetof(struct request, serve)},
-    {0, "partition", "NAME", "only jobs of this Slurm partition (a canary)", option_text,
-     offsetof(struct request, scope.partition)},
-    {0, "jobs-on", "LIST", "only jobs whose nodes are all in this list", option_text,
-     offsetof(struct request, scope.nodes)},
+     option_text, AT(serve)},
+    {0, "partition", "NAME", "only jobs of this Slurm partition (a canary)", option_text, AT(scope.partition)},
+    {0, "jobs-on", "LIST", "only jobs whose nodes are all in this list", option_text, AT(scope.nodes)},
     {0, "trial", "NAME",
      "only a share of these jobs, by their numbers, for comparison with the others: nccltune trials", option_text,
-     offsetof(struct request, scope.trial)},
-    {0, "share", "PERCENT", "share of a trial's jobs, a whole number (default: 50%)", option_percent,
-     offsetof(struct request, share), .low = 1, .high = 99},
+     AT(scope.trial)},
+    {0, "share", "PERCENT", "share of a trial's jobs, a whole number (default: 50%)", option_percent, AT(share),
+     .low = 1, .high = 99},
     {0, "jobs", "COUNT", "jobs of both groups after which a trial is judged for good (default: 40)", option_int,
-     offsetof(struct request, scope.jobs), .low = 8, .high = HOOK_TRIAL_JOBS},
+     AT(scope.jobs), .low = 8, .high = HOOK_TRIAL_JOBS},
     {0, "delay", "TIME",
      "start after this time: at least what a shared file system takes to show a change on all nodes", take_delay,
-     offsetof(struct request, delay_s)},
+     AT(delay_s)},
     {0, "no-hooks", NULL, "for sites without Slurm hooks: NCCL's file gets settings and table, after --delay",
-     option_flag, offsetof(struct request, no_hooks)},
+     option_flag, AT(no_hooks)},
     {0, "nccl-conf", "FILE",
      "NCCL's file, merged between marker lines; default: " INSTALL_NCCL_CONF
      "; without --no-hooks it gets only this node's own settings",
-     option_text, offsetof(struct request, site.nccl_conf)},
+     option_text, AT(site.nccl_conf)},
     {0, "no-nccl-conf", NULL, "leave NCCL's file unchanged, including lines of an earlier installation", option_flag,
-     offsetof(struct request, no_nccl_conf)},
+     AT(no_nccl_conf)},
     {0, "cdi", "DIR",
      "containers: write this node's CDI spec into DIR, such as /etc/cdi; a container asks for --device "
      "nccltune.org/profile=node",
-     option_text, offsetof(struct request, site.cdi)},
+     option_text, AT(site.cdi)},
     {0, "enroot", "DIR",
      "containers: write this node's environ.d and mounts.d of enroot (Pyxis) into DIR, such as /etc/enroot",
-     option_text, offsetof(struct request, site.enroot)},
+     option_text, AT(site.enroot)},
     {0, "apptainer", "DIR",
      "containers: write this node's bind paths and nccltune.env into DIR, such as /etc/apptainer", option_text,
-     offsetof(struct request, site.apptainer)},
+     AT(site.apptainer)},
     {0, "node", "NAME", "this node's name in the profile, for example in a pod (default: its host name)", option_text,
-     offsetof(struct request, site.node)},
+     AT(site.node)},
     {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; default: that of this installation", option_text,
-     offsetof(struct request, site.plugin)},
-    {0, "previous", NULL, "roll back to the previous profile; again: roll forward", option_flag,
-     offsetof(struct request, previous)},
+     AT(site.plugin)},
+    {0, "previous", NULL, "roll back to the previous profile; again: roll forward", option_flag, AT(previous)},
     {0, "uninstall", NULL, "jobs that start from now on get nothing; running jobs keep their profile", option_flag,
-     offsetof(struct request, uninstall)},
+     AT(uninstall)},
     {0, "purge", NULL, "with --uninstall: remove the profiles too, unless running jobs have one", option_flag,
-     offsetof(struct request, purge)},
+     AT(purge)},
     {0, "force", NULL, "install a profile without measurements; with --purge: remove even profiles in use", option_flag,
-     offsetof(struct request, force)},
-    {'j', "json", NULL, "print what was done as JSON", option_flag, offsetof(struct request, json)},
+     AT(force)},
+    {'j', "json", NULL, "print what was done as JSON", option_flag, AT(json)},
     {0, "stage", NULL,
      "a step of --hosts on each node, like the next four: copy into the store; PROFILE may be -, a bundle", option_flag,
-     offsetof(struct request, stage)},
+     AT(stage)},
     {0, "schedule", "HASH", "schedule a profile of the store for jobs that start at --since or later", option_text,
-     offsetof(struct request, set)},
-    {0, "unschedule", "HASH", "undo --schedule", option_text, offsetof(struct request, unset)},
-    {0, "finish", "HASH", "at --since: set links and NCCL's file", option_text, offsetof(struct request, finish)},
-    {0, "since", "SECONDS", "since 1970", take_since, offsetof(struct request, since)},
+     AT(set)},
+    {0, "unschedule", "HASH", "undo --schedule", option_text, AT(unset)},
+    {0, "finish", "HASH", "at --since: set links and NCCL's file", option_text, AT(finish)},
+    {0, "since", "SECONDS", "since 1970", take_since, AT(since)},
     {0},
 };
 
@@ -147,34 +144,30 @@ static const char *absolute(struct arena *a, const char *path)
 /* What goes together, and what is to be done. */
 static int check_request(struct request *r, char **words, struct err *e)
 {
-    int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
-    int given = *words || r->serve;
-    if (r->purge && !r->uninstall)
-        return err_set(e, ERR_USAGE, "--purge goes with --uninstall");
-    if (r->previous + r->uninstall + parts + given != 1)
-        return err_set(e, ERR_USAGE,
-                       given ? "PROFILE or --serve, --previous and --uninstall are mutually exclusive"
-                             : "expected a PROFILE, --serve, --previous or --uninstall");
-    if (r->force && !r->purge && !*words)
-        return err_set(e, ERR_USAGE, "--force belongs to --purge, or to a PROFILE");
-    if (r->scope.partition && r->scope.nodes)
-        return err_set(e, ERR_USAGE, "--partition and --jobs-on are mutually exclusive");
-    if ((r->scope.partition || r->scope.nodes) && !given && !r->set)
-        return err_set(e, ERR_USAGE, "--partition and --jobs-on need a PROFILE");
-    if (r->scope.trial && (!given || r->no_hooks || r->hosts))
-        return err_set(
-            e, ERR_USAGE,
-            "--trial needs a PROFILE, Slurm's hooks and a store that all nodes share: not with --hosts or --no-hooks");
-    if ((r->share > 0 || r->scope.jobs) && !r->scope.trial)
-        return err_set(e, ERR_USAGE, "--share and --jobs belong to --trial");
+    const int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
+    const int given = *words || r->serve, asked = r->previous + r->uninstall + parts + given;
+    const int limited = r->scope.partition || r->scope.nodes,
+              containers = r->site.cdi || r->site.enroot || r->site.apptainer;
+    const struct cli_wrong wrong[] = {
+        {r->purge && !r->uninstall, "--purge goes with --uninstall"},
+        {asked != 1 && given, "PROFILE or --serve, --previous and --uninstall are mutually exclusive"},
+        {asked != 1, "expected a PROFILE, --serve, --previous or --uninstall"},
+        {r->force && !r->purge && !*words, "--force belongs to --purge, or to a PROFILE"},
+        {r->scope.partition && r->scope.nodes, "--partition and --jobs-on are mutually exclusive"},
+        {limited && !given && !r->set, "--partition and --jobs-on need a PROFILE"},
+        {r->scope.trial && (!given || r->no_hooks || r->hosts),
+         "--trial needs a PROFILE, Slurm's hooks and a store that all nodes share: not with --hosts or --no-hooks"},
+        {(r->share > 0 || r->scope.jobs) && !r->scope.trial, "--share and --jobs belong to --trial"},
+        {r->hosts && !given, "--hosts needs a PROFILE"},
+        {containers && (r->hosts || !install_is_for_all(&r->scope)),
+         "--cdi, --enroot and --apptainer are for this node and all jobs: not with --hosts or a scope"},
+        {0},
+    };
+    r->profile = *words;
+    if (cli_check(wrong, e))
+        return e->code;
     r->scope.share = r->share > 0 ? (int)(100 * r->share + 0.5) : 50;
     r->scope.jobs = r->scope.jobs ? r->scope.jobs : 40;
-    if (r->hosts && !given)
-        return err_set(e, ERR_USAGE, "--hosts needs a PROFILE");
-    if ((r->site.cdi || r->site.enroot || r->site.apptainer) && (r->hosts || !install_is_for_all(&r->scope)))
-        return err_set(e, ERR_USAGE,
-                       "--cdi, --enroot and --apptainer are for this node and all jobs: not with --hosts or a scope");
-    r->profile = *words;
     return 0;
 }
 
@@ -386,31 +379,20 @@ struct spread {
 static int run_step(const struct spread *s, const char *what, const char *value, const char *bundle, long long since)
 {
     const struct request *r = s->r;
-    const char *words[16];
-    int n = 0;
-    words[n++] = what;
-    words[n++] = value;
-    words[n++] = "--store";
-    words[n++] = r->site.store;
-    if (since) {
-        words[n++] = "--since";
-        words[n++] = arena_printf(s->a, "%lld", since);
-    }
-    if (bundle && r->site.plugin) {
-        words[n++] = "--plugin";
-        words[n++] = r->site.plugin;
-    }
-    if (!strcmp(what, "--schedule") && r->scope.partition) {
-        words[n++] = "--partition";
-        words[n++] = r->scope.partition;
-    } else if (!strcmp(what, "--schedule") && r->scope.nodes) {
-        words[n++] = "--jobs-on";
-        words[n++] = r->scope.nodes;
-    }
+    const int schedules = !strcmp(what, "--schedule");
+    const char *const pairs[][2] = {{what, value},
+                                    {"--store", r->site.store},
+                                    {"--since", since ? arena_printf(s->a, "%lld", since) : NULL},
+                                    {"--plugin", bundle ? r->site.plugin : NULL},
+                                    {"--partition", schedules ? r->scope.partition : NULL},
+                                    {"--jobs-on", schedules ? r->scope.nodes : NULL}};
+    struct words words = {0};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i][1])
+            words_add_all(&words, s->a, (const char *const[]){pairs[i][0], pairs[i][1], NULL});
     if (!strcmp(what, "--finish") && r->no_hooks)
-        words[n++] = "--no-hooks";
-    words[n] = NULL;
-    int failed = install_on_hosts(&s->hosts, words, bundle, s->a, s->answers);
+        words_add(&words, s->a, "--no-hooks");
+    int failed = install_on_hosts(&s->hosts, words.items, bundle, s->a, s->answers);
     for (int i = 0; i < s->hosts.nhosts; i++)
         if (s->answers[i].failed)
             fprintf(stderr, COMMAND ": %s: %s\n", s->answers[i].host, s->answers[i].text);

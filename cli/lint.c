@@ -59,49 +59,49 @@ static int take_fix(const struct option_value *v, void *out, struct err *e)
                : 0;
 }
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec options[] = {
     {0, "nccl", "VERSION", "judge by this release (2.28.9), these (2.28) or a range (2.19-2.28) (default: all in use)",
-     cli_take_releases, offsetof(struct request, releases)},
+     cli_take_releases, AT(releases)},
     {0, "rccl", NULL, "judge by AMD's RCCL; VERSION is the NCCL release that it is built on", option_flag,
-     offsetof(struct request, lint.rccl)},
+     AT(lint.rccl)},
     {0, "topology", "FILE", "check device names against topology.json, or any file of nccltune probe --from",
-     option_text, offsetof(struct request, topology)},
+     option_text, AT(topology)},
     {0, "profile", "DIR", "the same with a profile's topology and tuner table, and its NCCL releases without --nccl",
-     option_text, offsetof(struct request, profile)},
-    {0, "kind", "KIND", "read every FILE as one of:", option_word, offsetof(struct request, kind), .word = kind_word},
-    {0, "env", NULL, "check this process's environment", option_flag, offsetof(struct request, env)},
-    {0, "pid", "N", "check the environment of process N", option_int, offsetof(struct request, pid), .low = 1,
-     .high = INT32_MAX},
-    {0, "strict", NULL, "warnings count as errors", option_flag, offsetof(struct request, strict)},
-    {'j', "json", NULL, "print findings as JSON", option_flag, offsetof(struct request, json)},
+     option_text, AT(profile)},
+    {0, "kind", "KIND", "read every FILE as one of:", option_word, AT(kind), .word = kind_word},
+    {0, "env", NULL, "check this process's environment", option_flag, AT(env)},
+    {0, "pid", "N", "check the environment of process N", option_int, AT(pid), .low = 1, .high = INT32_MAX},
+    {0, "strict", NULL, "warnings count as errors", option_flag, AT(strict)},
+    {'j', "json", NULL, "print findings as JSON", option_flag, AT(json)},
     {0, "fix", "[=all]",
      "write a corrected copy to standard output, findings to standard error; only corrections that change no run, or "
      "all",
-     take_fix, offsetof(struct request, fix)},
-    {'o', "output", "FILE", "with --fix: write the copy to FILE", option_text, offsetof(struct request, out)},
-    {0, "in-place", NULL, "with --fix: correct the files themselves", option_flag, offsetof(struct request, in_place)},
-    {0, "list-rules", NULL, "print every rule; with --json as JSON", option_flag, offsetof(struct request, list_rules)},
+     take_fix, AT(fix)},
+    {'o', "output", "FILE", "with --fix: write the copy to FILE", option_text, AT(out)},
+    {0, "in-place", NULL, "with --fix: correct the files themselves", option_flag, AT(in_place)},
+    {0, "list-rules", NULL, "print every rule; with --json as JSON", option_flag, AT(list_rules)},
     {0},
 };
 
-static int check_args(const struct request *a)
+static int check_args(const struct request *a, struct err *e)
 {
-    if (a->topology && a->profile)
-        return cli_usage(COMMAND, "--topology and --profile are mutually exclusive");
-    if (a->nfiles == 0 && !a->env && !a->pid)
-        return cli_usage(COMMAND, "expected a FILE or a directory, '-', --env or --pid");
-    if (a->fix && a->nfiles == 0)
-        return cli_usage(COMMAND, "--fix needs a FILE");
-    if (!a->fix && (a->in_place || a->out))
-        return cli_usage(COMMAND, "%s belongs to --fix", a->in_place ? "--in-place" : "--output");
-    if (a->in_place && a->out)
-        return cli_usage(COMMAND, "--in-place and --output are mutually exclusive");
-    if (a->fix && !a->in_place && (a->nfiles != 1 || a->env || a->pid))
-        return cli_usage(COMMAND, "--fix writes one copy: give one FILE, or --in-place");
-    for (int i = 0; i < a->nfiles && a->in_place; i++)
-        if (!strcmp(a->files[i], "-"))
-            return cli_usage(COMMAND, "standard input cannot be corrected in place");
-    return -1;
+    int stdin_is_one = 0;
+    for (int i = 0; i < a->nfiles; i++)
+        stdin_is_one |= !strcmp(a->files[i], "-");
+    const struct cli_wrong wrong[] = {
+        {a->topology && a->profile, "--topology and --profile are mutually exclusive"},
+        {!a->nfiles && !a->env && !a->pid, "expected a FILE or a directory, '-', --env or --pid"},
+        {a->fix && !a->nfiles, "--fix needs a FILE"},
+        {!a->fix && a->in_place, "--in-place belongs to --fix"},
+        {!a->fix && a->out, "--output belongs to --fix"},
+        {a->in_place && a->out, "--in-place and --output are mutually exclusive"},
+        {a->fix && !a->in_place && (a->nfiles != 1 || a->env || a->pid),
+         "--fix writes one copy: give one FILE, or --in-place"},
+        {a->in_place && stdin_is_one, "standard input cannot be corrected in place"},
+        {0},
+    };
+    return cli_check(wrong, e);
 }
 
 static int list_rules(int json)
@@ -177,9 +177,9 @@ static int write_fixed(const struct lint *l, const struct request *a, struct err
 }
 
 /* What is known about the machine: a topology alone, or a profile with its topology, its releases and its table. */
-static int read_machine(struct request *a, struct topology **t, struct tuner_table *table, struct err *e)
+static int read_machine(struct request *a, struct topology **t, struct tuner_table *table, struct arena *arena,
+                        struct err *e)
 {
-    struct arena *arena = arena_new();
     if (a->topology)
         *t = probe_files(&a->topology, 1, NULL, e);
     struct env_profile *p = a->profile ? env_profile_open(a->profile, e) : NULL;
@@ -193,26 +193,7 @@ static int read_machine(struct request *a, struct topology **t, struct tuner_tab
         a->lint.table = table;
     }
     env_profile_free(p);
-    arena_free(arena);
     return e->code;
-}
-
-/* -1: go on; else the exit code. */
-static int parse_request(int argc, char **argv, struct request *r)
-{
-    struct option_group groups[] = {{NULL, options, r}, {0}};
-    struct arena *arena = arena_new();
-    int first, code = cli_parse(&page, groups, argc, argv, arena, &first);
-    arena_free(arena);
-    if (code >= 0)
-        return code;
-    r->files = argv + first;
-    r->nfiles = argc - first;
-    r->lint.root = "";
-    r->lint.elsewhere = !r->env;
-    r->lint.nccl_low = r->releases.low;
-    r->lint.nccl_high = r->releases.high;
-    return r->list_rules ? list_rules(r->json) : check_args(r);
 }
 
 static int report_findings(struct lint *l, const struct request *a, struct err *e)
@@ -228,35 +209,40 @@ static int report_findings(struct lint *l, const struct request *a, struct err *
     return code;
 }
 
-int lint_main(int argc, char **argv)
+static int run_lint(void *request, char **words, struct arena *arena, struct err *e)
 {
-    struct request a = {.lint = {.rccl = -1}};
-    struct err e = {0};
+    struct request *a = request;
     struct topology *topology = NULL;
     struct tuner_table table = {0};
-    struct lint *l = NULL;
-    char root[32];
-    int code = parse_request(argc, argv, &a);
-    if (code >= 0)
-        return code;
-    if (a.pid && snprintf(root, sizeof root, "/proc/%d/root", a.pid) > 0)
-        a.lint.root = access(root, X_OK) ? NULL : root, a.lint.elsewhere = 0;
-    code = read_machine(&a, &topology, &table, &e);
-    if (code)
-        goto out;
-    a.lint.topology = topology;
-    a.lint.predictor = &predict_predictor;
-    l = lint_new(&a.lint);
-    code = read_all(l, &a, &e);
-    if (code)
-        goto out;
-    lint_check(l);
-    code = report_findings(l, &a, &e);
-out:
-    if (e.code)
-        code = cli_fail(COMMAND, &e);
+    const char *root = arena_printf(arena, "/proc/%d/root", a->pid);
+    for (a->files = words; words[a->nfiles];)
+        a->nfiles++;
+    if (a->list_rules)
+        return list_rules(a->json);
+    if (check_args(a, e))
+        return e->code;
+    a->lint.root = !a->pid ? "" : access(root, X_OK) ? NULL : root;
+    a->lint.elsewhere = !a->env && !a->pid;
+    a->lint.nccl_low = a->releases.low;
+    a->lint.nccl_high = a->releases.high;
+    int code = read_machine(a, &topology, &table, arena, e);
+    a->lint.topology = topology;
+    struct lint *l = code ? NULL : lint_new(&a->lint);
+    if (!code)
+        code = read_all(l, a, e);
+    if (!code) {
+        lint_check(l);
+        code = report_findings(l, a, e);
+    }
     lint_free(l);
     tuner_table_free(&table);
     topo_free(topology);
     return code;
+}
+
+int lint_main(int argc, char **argv)
+{
+    struct request r = {.lint = {.rccl = -1, .predictor = &predict_predictor}};
+    struct option_group groups[] = {{NULL, options, &r}, {0}};
+    return cli_run(&page, groups, argc, argv, run_lint, &r);
 }

@@ -28,19 +28,20 @@ const char *cli_gpu_word(int i)
     return hw_gpus[i].name;
 }
 
+#define AT(member) offsetof(struct cli_machine, member)
 const struct option_spec cli_machine_options[] = {
-    {0, "machine", "NAME", "a bundled machine (nccltune probe --list-machines)", option_text,
-     offsetof(struct cli_machine, name), .word = machine_name},
-    {0, "topology", "FILE", "topology.json, from nccltune probe", option_text, offsetof(struct cli_machine, topology)},
+    {0, "machine", "NAME", "a bundled machine (nccltune probe --list-machines)", option_text, AT(name),
+     .word = machine_name},
+    {0, "topology", "FILE", "topology.json, from nccltune probe", option_text, AT(topology)},
     {0, "from", "FILE", "a recorded machine, in any format of nccltune probe --from; several files are several hosts",
-     option_append, offsetof(struct cli_machine, from)},
-    {0, "merge", NULL, "the files of --from describe one node", option_flag, offsetof(struct cli_machine, merge)},
-    {0, "gpu", "NAME", "its GPUs, if the file does not name them, such as h100-sxm", option_text,
-     offsetof(struct cli_machine, gpu), .word = cli_gpu_word},
+     option_append, AT(from)},
+    {0, "merge", NULL, "the files of --from describe one node", option_flag, AT(merge)},
+    {0, "gpu", "NAME", "its GPUs, if the file does not name them, such as h100-sxm", option_text, AT(gpu),
+     .word = cli_gpu_word},
     {0, "link-rate", "N", "Gb/s of each RDMA port or InfiniBand NIC whose rate the file does not say, such as 400",
-     option_Gbps, offsetof(struct cli_machine, link_Gbps), .low = 1, .high = 10000},
+     option_Gbps, AT(link_Gbps), .low = 1, .high = 10000},
     {0, "nodes", "LIST", "number of nodes to predict for: 32, or 2,8,32 (default: the topology's)",
-     cli_take_node_counts, offsetof(struct cli_machine, nodes), .low = 1, .high = MACHINE_MOST},
+     cli_take_node_counts, AT(nodes), .low = 1, .high = MACHINE_MOST},
     {0},
 };
 

@@ -6,7 +6,6 @@
 #include "bench/engines/engines.h"
 #include "bench/launch/launch.h"
 #include "cli/cli.h"
-#include "cli/tune_report.h"
 #include "core/call/workload.h"
 #include "core/delivered.h"
 #include "core/hostlist.h"
@@ -57,29 +56,30 @@ static int take_shapes(const struct option_value *v, void *out, struct err *e)
     return option_each(v, add_shape, out, e);
 }
 
+#define AT(member) offsetof(struct bench_options, member)
 static const struct option_spec what_options[] = {
-    {0, "engine", "E", "what measures or predicts; each has options below:", option_word,
-     offsetof(struct bench_options, engine), .word = bench_engine_name},
+    {0, "engine", "E", "what measures or predicts; each has options below:", option_word, AT(engine),
+     .word = bench_engine_name},
     {0, "collectives", "LIST",
      "allreduce,allgather,reducescatter,broadcast (by default), alltoall, alltoallv, sendrecv, reduce (nccl)",
-     cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
-    {0, "min-bytes", "N", "smallest size (default: 8)", option_bytes, offsetof(struct bench_options, min_bytes),
-     .low = 1, .high = BENCH_MOST_BYTES},
+     cli_take_collectives, AT(collectives), .word = cli_collective_word},
+    {0, "min-bytes", "N", "smallest size (default: 8)", option_bytes, AT(min_bytes), .low = 1,
+     .high = BENCH_MOST_BYTES},
     {0, "max-bytes", "N",
      "largest size, at most 16G with nccl and model, else 1G (default: nccl 4G or a third of the free GPU memory, mpi "
      "16M, else 1G)",
-     option_bytes, offsetof(struct bench_options, max_bytes), .low = 1, .high = BENCH_MOST_BYTES},
-    {0, "step-factor", "X", "factor from one size to the next (default: 4)", option_number,
-     offsetof(struct bench_options, step_factor), .low = 1.1, .high = 1e6},
-    {0, "sizes", "LIST", "these sizes instead, ascending, such as 8,64K,1M", take_sizes,
-     offsetof(struct bench_options, sizes), .low = 1, .high = BENCH_MOST_BYTES},
+     option_bytes, AT(max_bytes), .low = 1, .high = BENCH_MOST_BYTES},
+    {0, "step-factor", "X", "factor from one size to the next (default: 4)", option_number, AT(step_factor), .low = 1.1,
+     .high = 1e6},
+    {0, "sizes", "LIST", "these sizes instead, ascending, such as 8,64K,1M", take_sizes, AT(sizes), .low = 1,
+     .high = BENCH_MOST_BYTES},
     {0, "shapes", "LIST",
      "groups of ranks, as NODESxRANKS[*GROUPS-AT-ONCE], such as 2x8,1x4*all; usual: those of typical jobs (default: "
      "all ranks together)",
-     take_shapes, offsetof(struct bench_options, shapes)},
+     take_shapes, AT(shapes)},
     {0, "workload", "FILE",
      "measure a job's collectives and sizes (see nccltune-workload(1)), with most time for what takes most of its step",
-     option_text, offsetof(struct bench_options, workload)},
+     option_text, AT(workload)},
     {0},
 };
 
@@ -87,33 +87,33 @@ static const struct option_spec what_options[] = {
 
 static const struct option_spec where_options[] = {
     {0, "hosts", "LIST", "the nodes, such as n1,n2 or n[1-4] (default: those of the Slurm allocation, or this machine)",
-     option_text, offsetof(struct bench_options, setup.hosts)},
-    {0, "hostfile", "FILE", "file with one host per line", option_text, offsetof(struct bench_options, setup.hostfile)},
+     option_text, AT(setup.hosts)},
+    {0, "hostfile", "FILE", "file with one host per line", option_text, AT(setup.hostfile)},
     {0, "topo-file", "FILE",
      "a topology file that every node has below /etc, /opt or /usr, to try as NCCL_TOPO_FILE (probe --tree ... "
      "--format nccl-xml)",
-     option_text, offsetof(struct bench_options, setup.topo_file)},
+     option_text, AT(setup.topo_file)},
     {0, "ranks-per-node", "N",
      "ranks on each node (default: its GPUs; without GPUs 1, or on a single node its cores, 2 to 8)", option_int,
-     offsetof(struct bench_options, setup.ranks_per_node), .low = 1, .high = 4096},
+     AT(setup.ranks_per_node), .low = 1, .high = 4096},
     {0, "launcher", "NAME", "how to start agents (auto: srun in a Slurm allocation, else ssh):", option_word,
-     offsetof(struct bench_options, setup.launcher), .word = start_launcher_name},
+     AT(setup.launcher), .word = start_launcher_name},
     {0, "ssh-command", "COMMAND",
      "called as COMMAND HOST PROGRAM..., or set NCCLTUNE_SSH (default: ssh -o BatchMode=yes)", option_text,
-     offsetof(struct bench_options, setup.ssh)},
+     AT(setup.ssh)},
     {0, "mpirun", "COMMAND", "mpirun for the mpi engine, and as a launcher (default: mpirun)", option_text,
-     offsetof(struct bench_options, setup.mpirun)},
+     AT(setup.mpirun)},
     {0, "mpirun-args", "ARGS", "more arguments for mpirun, split at blanks outside quotes, without a shell",
-     option_text, offsetof(struct bench_options, setup.mpirun_args)},
+     option_text, AT(setup.mpirun_args)},
     {0},
 };
 
 static const struct option_spec how_long_options[] = {
     {0, "budget", "TIME",
      "time limit, such as 10m (default: by points, launches and the first start, 60s to 1h; see --plan)",
-     option_seconds, offsetof(struct bench_options, budget_s)},
+     option_seconds, AT(budget_s)},
     {0, "watchdog", "TIME", "kill what has not answered for this long plus ten times its expected time (default: 10s)",
-     option_seconds, offsetof(struct bench_options, watchdog_s)},
+     option_seconds, AT(watchdog_s)},
     {0},
 };
 
@@ -121,9 +121,9 @@ static const struct option_spec how_sure_options[] = {
     {'m', "margin", "PERCENT",
      "least gain that the interval of a setting must clear (default: 3%, verify 0%); with --check, how much slower is "
      "worse (default: 30%)",
-     option_percent, offsetof(struct bench_options, margin), .high = 100},
-    {0, "confidence", "PERCENT", "confidence of intervals (default: 95%)", option_percent,
-     offsetof(struct bench_options, confidence), .low = 50, .high = 99.999},
+     option_percent, AT(margin), .high = 100},
+    {0, "confidence", "PERCENT", "confidence of intervals (default: 95%)", option_percent, AT(confidence), .low = 50,
+     .high = 99.999},
     {0},
 };
 
@@ -155,7 +155,7 @@ struct option_group *cli_measure_groups(const struct option_group *command, stru
 const char *cli_measure_resume(const char *command, const struct option_group *groups, const char *out, struct arena *a)
 {
     static const char *const own[] = {"--resume", "--force", "--budget=", "--output="};
-    const char *line = arena_printf(a, "%s %s --resume", tune_typed_self(a), command);
+    const char *line = arena_printf(a, "%s %s --resume", cli_typed_self(a), command);
     for (; groups->options; groups++)
         for (int i = 0; i < groups->typed.count; i++) {
             const char *word = groups->typed.items[i];

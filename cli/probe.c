@@ -52,32 +52,29 @@ static const struct cli_page page = {
     "usage, 3 the machine lacks what was asked for.\n",
     0};
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec what_options[] = {
     {0, "from", "FILE",
      "a recorded machine: a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), an hwloc XML file "
      "(lstopo FILE.xml), a topology.json, nvidia-smi -q -x, or a text with the output of tools: nvidia-smi topo -m, "
      "topo -p2p and nvlink -s, mx-smi topo -m, rocm-smi --showtopo, amd-smi topology, ibstat, ibv_devinfo, "
      "ibdev2netdev, show_gids, rdma link, lspci -vvv; - is standard input; several files are several hosts",
-     option_append, offsetof(struct request, from)},
+     option_append, AT(from)},
     {0, "merge", NULL, "the files describe one node: the most complete one counts, the others fill gaps", option_flag,
-     offsetof(struct request, merge)},
-    {0, "sysroot", "DIR", "a machine whose /sys and /proc were copied into DIR", option_text,
-     offsetof(struct request, sysroot)},
+     AT(merge)},
+    {0, "sysroot", "DIR", "a machine whose /sys and /proc were copied into DIR", option_text, AT(sysroot)},
     {'H', "hosts", "LIST", "nodes of a cluster: node1,node2 or node[01-16]; each probes itself", option_text,
-     offsetof(struct request, hosts)},
-    {0, "hostfile", "FILE", "the same, one in a line", option_text, offsetof(struct request, hostfile)},
-    {0, "machine", "NAME", "a bundled machine (--list-machines)", option_text, offsetof(struct request, machine),
-     .word = machine_name},
-    {0, "nodes", "N", "number of such nodes (default: 1)", option_int, offsetof(struct request, nodes), .low = 1,
-     .high = MACHINE_MOST},
+     AT(hosts)},
+    {0, "hostfile", "FILE", "the same, one in a line", option_text, AT(hostfile)},
+    {0, "machine", "NAME", "a bundled machine (--list-machines)", option_text, AT(machine), .word = machine_name},
+    {0, "nodes", "N", "number of such nodes (default: 1)", option_int, AT(nodes), .low = 1, .high = MACHINE_MOST},
     {0, "gpu", "NAME", "the GPUs of --from or --sysroot (--list-gpus), for files without model and NVLink", option_text,
-     offsetof(struct request, gpu), .word = cli_gpu_word},
+     AT(gpu), .word = cli_gpu_word},
     {0, "tree", "NAME|FILE",
      "PCIe tree for a virtual machine or container that hides it: a bundled machine, a provider's topology file, or "
      "measured bandwidths, lines of \"GPU0 mlx5_0 24.1\" (GB/s)",
-     option_text, offsetof(struct request, tree)},
-    {0, "ibnetdiscover", "FILE", "add leaf switches from ibnetdiscover output", option_text,
-     offsetof(struct request, switches)},
+     option_text, AT(tree)},
+    {0, "ibnetdiscover", "FILE", "add leaf switches from ibnetdiscover output", option_text, AT(switches)},
     {0},
 };
 
@@ -85,11 +82,11 @@ static const struct option_spec reach_options[] = {
     {0, "ssh", "COMMAND",
      "called as COMMAND HOST PROGRAM..., for example 'srun -N1 -n1 --overlap -w' (default: ssh -o BatchMode=yes -o "
      "ConnectTimeout=10)",
-     option_text, offsetof(struct request, agent)},
+     option_text, AT(agent)},
     {0, "remote", "COMMAND", "command to run there (default: this program with probe --json)", option_text,
-     offsetof(struct request, command)},
+     AT(command)},
     {0, "deadline", "TIME", "time limit for each node, which is then listed as missing (default: 30s)", option_seconds,
-     offsetof(struct request, deadline_s)},
+     AT(deadline_s)},
     {0},
 };
 
@@ -144,24 +141,21 @@ static int is_struck(const struct topology *t, const struct option_list *strict)
 }
 
 static const struct option_spec output_options[] = {
-    {'o', "output", "FILE", "write to FILE, atomically (default: standard output)", option_text,
-     offsetof(struct request, output)},
+    {'o', "output", "FILE", "write to FILE, atomically (default: standard output)", option_text, AT(output)},
     {'F', "format", "FORMAT",
      "default: json, svg or nccl-xml if FILE of -o ends in .json, .svg or .xml, else text, or short where the matrix "
      "does not fit into 100 columns; one of:",
-     option_word, offsetof(struct request, format), .word = format_word},
-    {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
+     option_word, AT(format), .word = format_word},
+    {'j', "json", NULL, "the same as --format json", option_flag, AT(json)},
     {0, "why", "PORT", "show rule by rule why this RDMA port is on the list for NCCL_IB_HCA or not", option_text,
-     offsetof(struct request, why)},
-    {0, "list-machines", NULL, "print the bundled machines and their sources", option_flag,
-     offsetof(struct request, list_machines)},
-    {0, "list-gpus", NULL, "print the values of --gpu and their sources", option_flag,
-     offsetof(struct request, list_gpus)},
-    {0, "list-findings", NULL, "print every kind of finding", option_flag, offsetof(struct request, list_findings)},
+     AT(why)},
+    {0, "list-machines", NULL, "print the bundled machines and their sources", option_flag, AT(list_machines)},
+    {0, "list-gpus", NULL, "print the values of --gpu and their sources", option_flag, AT(list_gpus)},
+    {0, "list-findings", NULL, "print every kind of finding", option_flag, AT(list_findings)},
     {0, "strict", "[=WHAT,...]",
      "exit with 1 if a finding is an error, or at least of severity WHAT (warning, note), or of kind WHAT (port-flaps; "
      "see nccltune-findings(7))",
-     take_strict, offsetof(struct request, strict)},
+     take_strict, AT(strict)},
     {0},
 };
 
@@ -208,15 +202,15 @@ static int check_together(const struct request *o, struct err *e)
     if (o->json && o->format && strcmp(o->format, "json") != 0)
         return err_set(e, ERR_USAGE, "--json and --format %s are mutually exclusive", o->format);
     const char *format = o->json ? "json" : o->format ? o->format : "text";
-    if (strcmp(format, "text") != 0 && (o->why || (lists && strcmp(format, "json") != 0)))
-        return err_set(e, ERR_USAGE, "%s", o->why ? "--why prints text alone" : "lists are text or JSON");
-    if (o->merge && !o->from.count)
-        return err_set(e, ERR_USAGE, "--merge needs --from");
-    if (o->nodes && !o->machine)
-        return err_set(e, ERR_USAGE, "--nodes needs --machine");
-    if (o->gpu && !o->from.count && !o->sysroot)
-        return err_set(e, ERR_USAGE, "--gpu completes what --from or --sysroot leaves out");
-    return 0;
+    const struct cli_wrong wrong[] = {
+        {o->why && strcmp(format, "text") != 0, "--why prints text alone"},
+        {lists && strcmp(format, "text") != 0 && strcmp(format, "json") != 0, "lists are text or JSON"},
+        {o->merge && !o->from.count, "--merge needs --from"},
+        {o->nodes && !o->machine, "--nodes needs --machine"},
+        {o->gpu && !o->from.count && !o->sysroot, "--gpu completes what --from or --sysroot leaves out"},
+        {0},
+    };
+    return cli_check(wrong, e);
 }
 
 static struct topology *gather(const struct request *o, struct log *log, struct err *e)

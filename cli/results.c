@@ -65,19 +65,18 @@ struct request {
     int format, json, quiet; /* format: of those above */
 };
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec options[] = {
-    {'F', "format", "F", "how to print:", option_which, offsetof(struct request, format), .word = format_word},
-    {'o', "output", "FILE", "output file (default: standard output)", option_text, offsetof(struct request, out)},
-    {'n', "nodes", "N", "number of nodes, for files that do not name them, or not all", option_int,
-     offsetof(struct request, given.nodes), .low = 1, .high = 1 << 20},
-    {0, "ranks", "N", "number of ranks, likewise", option_int, offsetof(struct request, given.ranks), .low = 1,
-     .high = 1 << 20},
-    {'c', "collective", "C", "the collective, for files without it:", cli_take_collective,
-     offsetof(struct request, given.coll), .word = cli_collective_word},
-    {0, "nccl", "VERSION", "NCCL's release, for files without it, such as 2.28.9", cli_take_release,
-     offsetof(struct request, given.nccl)},
-    {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
-    {'q', "quiet", NULL, "print no warnings", option_flag, offsetof(struct request, quiet)},
+    {'F', "format", "F", "how to print:", option_which, AT(format), .word = format_word},
+    {'o', "output", "FILE", "output file (default: standard output)", option_text, AT(out)},
+    {'n', "nodes", "N", "number of nodes, for files that do not name them, or not all", option_int, AT(given.nodes),
+     .low = 1, .high = 1 << 20},
+    {0, "ranks", "N", "number of ranks, likewise", option_int, AT(given.ranks), .low = 1, .high = 1 << 20},
+    {'c', "collective", "C", "the collective, for files without it:", cli_take_collective, AT(given.coll),
+     .word = cli_collective_word},
+    {0, "nccl", "VERSION", "NCCL's release, for files without it, such as 2.28.9", cli_take_release, AT(given.nccl)},
+    {'j', "json", NULL, "the same as --format json", option_flag, AT(json)},
+    {'q', "quiet", NULL, "print no warnings", option_flag, AT(quiet)},
     {0},
 };
 

@@ -36,23 +36,22 @@ struct request {
     int rates, json, stop, stop_if_slower;
 };
 
+#define AT(member) offsetof(struct request, member)
 static const struct option_spec options[] = {
-    {0, "store", "DIR", "the store of install-profile; default: " INSTALL_STORE, option_text,
-     offsetof(struct request, store)},
+    {0, "store", "DIR", "the store of install-profile; default: " INSTALL_STORE, option_text, AT(store)},
     {0, "sacct", "FILE", "what sacct -anXP -o " TRIALS_SACCT_FIELDS " has printed (default: run sacct)", option_text,
-     offsetof(struct request, sacct)},
+     AT(sacct)},
     {0, "figures", "FILE",
      "compare these figures instead of elapsed times: lines JOBID FIGURE, such as the time of a step", option_text,
-     offsetof(struct request, figures)},
-    {0, "rates", NULL, "with --figures: larger is faster", option_flag, offsetof(struct request, rates)},
+     AT(figures)},
+    {0, "rates", NULL, "with --figures: larger is faster", option_flag, AT(rates)},
     {0, "captures", "DIR", "compare the calls of captures (NCCLTUNE_CAPTURE) instead; may be repeated", option_append,
-     offsetof(struct request, captures)},
-    {0, "stop", NULL, "end the trial NAME: no job that starts from now on is part of it", option_flag,
-     offsetof(struct request, stop)},
+     AT(captures)},
+    {0, "stop", NULL, "end the trial NAME: no job that starts from now on is part of it", option_flag, AT(stop)},
     {0, "stop-if-slower", NULL, "end trials that are slower, or whose jobs fail more often; print only that",
-     option_flag, offsetof(struct request, stop_if_slower)},
-    {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
-    {'j', "json", NULL, "print JSON", option_flag, offsetof(struct request, json)},
+     option_flag, AT(stop_if_slower)},
+    {'o', "output", "FILE", "write the text or JSON there", option_text, AT(output)},
+    {'j', "json", NULL, "print JSON", option_flag, AT(json)},
     {0},
 };
 
@@ -202,15 +201,14 @@ static int keep_named(const struct request *r, struct trials *t, struct err *e)
 
 static int check_request(const struct request *r, struct err *e)
 {
-    if (*r->store != '/')
-        return err_set(e, ERR_USAGE, "--store: expected an absolute path");
-    if (r->stop && !r->name)
-        return err_set(e, ERR_USAGE, "--stop goes with the NAME of a trial");
-    if (r->rates && !r->figures)
-        return err_set(e, ERR_USAGE, "--rates belongs to --figures");
-    if (r->figures && r->captures.count)
-        return err_set(e, ERR_USAGE, "--figures and --captures are mutually exclusive");
-    return 0;
+    const struct cli_wrong wrong[] = {
+        {*r->store != '/', "--store: expected an absolute path"},
+        {r->stop && !r->name, "--stop goes with the NAME of a trial"},
+        {r->rates && !r->figures, "--rates belongs to --figures"},
+        {r->figures && r->captures.count, "--figures and --captures are mutually exclusive"},
+        {0},
+    };
+    return cli_check(wrong, e);
 }
 
 static int run_trials(void *request, char **words, struct arena *a, struct err *e)

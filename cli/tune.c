@@ -8,13 +8,11 @@
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "cli/tune.h"
-#include "cli/tune_report.h"
 #include "core/file.h"
 #include "core/trust.h"
 #include "core/units.h"
 #include "core/vars/text.h"
 #include "envgen/install/install.h"
-#include "envgen/report/report.h"
 #include "probe/findings/findings.h"
 
 static const struct cli_page page = {
@@ -36,25 +34,25 @@ static const struct cli_page page = {
     "what the topology alone justifies, 130 interrupted.\n",
     0};
 
+#define AT(member) offsetof(struct tune, member)
 static const struct option_spec profile_options[] = {
-    {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct tune, generate.out)},
+    {'o', "output", "PROFILE", "the directory to write", option_text, AT(generate.out)},
     {0, "nccl", "RANGE", "write for these NCCL releases (2.28.9, 2.28, 2.19-2.28); predict for the last",
-     cli_take_releases, offsetof(struct tune, releases)},
-    {'r', "resume", NULL, "go on with a profile that was interrupted", option_flag, offsetof(struct tune, resume)},
-    {'f', "force", NULL, "start again and replace PROFILE", option_flag, offsetof(struct tune, generate.force)},
+     cli_take_releases, AT(releases)},
+    {'r', "resume", NULL, "go on with a profile that was interrupted", option_flag, AT(resume)},
+    {'f', "force", NULL, "start again and replace PROFILE", option_flag, AT(generate.force)},
     {0, "serve", "LIST",
      "serve these nodes too, without measuring: each probes itself and joins the class that it equals; partition=NAME: "
      "all nodes of a Slurm partition",
-     option_text, offsetof(struct tune, serve)},
+     option_text, AT(serve)},
     {0, "predicted", NULL,
      "also set predictions, of kinds that held-out measurements have proven; by default they are comments", option_flag,
-     offsetof(struct tune, generate.predicted)},
-    {0, "plan", NULL, "show what would be measured, on which nodes, for how long, and end", option_flag,
-     offsetof(struct tune, plan)},
-    {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, offsetof(struct tune, json)},
+     AT(generate.predicted)},
+    {0, "plan", NULL, "show what would be measured, on which nodes, for how long, and end", option_flag, AT(plan)},
+    {'j', "json", NULL, "print the result, or the plan, as JSON", option_flag, AT(json)},
     {'v', "verbose", NULL, "also print how the measurement proceeds, every point and every decision", option_flag,
-     offsetof(struct tune, verbose)},
-    {'q', "quiet", NULL, "print warnings and the result only", option_flag, offsetof(struct tune, quiet)},
+     AT(verbose)},
+    {'q', "quiet", NULL, "print warnings and the result only", option_flag, AT(quiet)},
     {0},
 };
 
@@ -282,22 +280,6 @@ static int measure(struct tune *t, struct tune_part *p, struct bench_results **m
     return 0;
 }
 
-static int report(struct tune *t, const struct env_profile *profile, const struct bench_points *points, struct err *e)
-{
-    const struct tune_result r = {.profile = profile,
-                                  .points = points,
-                                  .noise = points ? &t->noise : NULL,
-                                  .delivered = t->delivered.gain.n || t->delivered.nlost ? &t->delivered : NULL,
-                                  .machine = t->machine.name,
-                                  .workload = t->bench.workload,
-                                  .json = t->json,
-                                  .verbose = t->verbose};
-    struct err unwritten = {0};
-    if (env_report_save(profile, NULL, &unwritten))
-        log_warn(&t->log, "%s", unwritten.text);
-    return tune_report(&r, t->arena, e);
-}
-
 /* What the check has refuted joins the measurements; the profile is to be made again of them. */
 static int write_lost(struct tune *t, struct err *e)
 {
@@ -378,7 +360,7 @@ static int generate(struct tune *t, struct tune_part *p, struct bench_results **
             t->noise = made.sources[0].results->noise;
     }
     if (!rc)
-        rc = report(t, &made.profile, p->generate.nresults ? made.points : NULL, e);
+        rc = tune_report(t, &made.profile, p->generate.nresults ? made.points : NULL, e);
     env_generated_free(&made);
     return rc;
 }
@@ -393,7 +375,7 @@ static int report_finished(struct tune *t, struct err *e)
     if (r)
         t->noise = r->noise;
     if (!rc)
-        rc = report(t, p, r ? bench_points_of(r, r->arena) : NULL, e);
+        rc = tune_report(t, p, r ? bench_points_of(r, r->arena) : NULL, e);
     bench_results_free(r);
     env_profile_free(p);
     return rc;
@@ -478,14 +460,16 @@ static int tune_profile(struct tune *t, struct err *e)
 
 static int check_request(const struct tune *t, struct err *e)
 {
-    if (!t->generate.out)
-        return err_set(e, ERR_USAGE, "-o PROFILE is missing");
-    if (t->resume && t->generate.force)
-        return err_set(e, ERR_USAGE, "--resume and --force are mutually exclusive");
-    if (t->serve && tune_predicts(t))
-        return err_set(e, ERR_USAGE, "--serve needs measured nodes, and a described machine has none");
-    if (t->machine.nodes.count && !cli_machine_named(&t->machine) && t->choose)
-        return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
+    const struct cli_wrong wrong[] = {
+        {!t->generate.out, "-o PROFILE is missing"},
+        {t->resume && t->generate.force, "--resume and --force are mutually exclusive"},
+        {t->serve && tune_predicts(t), "--serve needs measured nodes, and a described machine has none"},
+        {t->machine.nodes.count && !cli_machine_named(&t->machine) && t->choose,
+         "--nodes is for predictions; --hosts names the nodes that are measured"},
+        {0},
+    };
+    if (cli_check(wrong, e))
+        return e->code;
     if (bench_engine_find(t->bench.engine)->documents)
         return err_set(e, ERR_USAGE, "--engine %s measures no collectives; tune runs it by itself", t->bench.engine);
     return cli_measure_check(&t->bench, e);

@@ -73,3 +73,10 @@ int tune_plan_json(const struct tune *t, struct err *e); /* on standard output *
 
 /* Both into the log before a run: what is left out and who is not served, as warnings. */
 void tune_plan_log(struct tune *t);
+
+/* Writes the profile's page, and says what was measured or predicted, what was decided, and the lines for a job script.
+ * `points` NULL: nothing was measured. */
+int tune_report(struct tune *t, const struct env_profile *profile, const struct bench_points *points, struct err *e);
+
+/* Return whether a launch or a call was chosen that is not the library's own. */
+int tune_report_changes(const struct env_decisions *d);

@@ -1,38 +1,23 @@
 /* What came of tuning, for people and as JSON. */
-#include "cli/tune_report.h"
-
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "advise/whatif/step.h"
 #include "bench/noise/noise.h"
+#include "cli/cli.h"
+#include "cli/tune.h"
 #include "core/coll.h"
 #include "core/json.h"
-#include "core/locate.h"
 #include "core/units.h"
-#include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/report/report.h"
 
-/* A path as one would type it here. */
-static const char *typed(struct arena *a, const char *path)
-{
-    char here[PATH_MAX];
-    size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
-    return env_shell_word(a, n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path);
-}
-
-const char *tune_typed_self(struct arena *a)
-{
-    const char *self = locate_program("nccltune", a, NULL), *found = locate_in_path("nccltune", a);
-    struct stat x, y;
-    if (!self || (found && !stat(self, &x) && !stat(found, &y) && x.st_ino == y.st_ino && x.st_dev == y.st_dev))
-        return "nccltune";
-    return typed(a, self);
-}
+/* What came of tuning. */
+struct result {
+    const struct tune *tune;
+    const struct env_profile *profile;
+    const struct bench_points *points; /* it was decided from them; NULL: nothing was measured */
+};
 
 static const struct env_shape *shape_of(const struct env_decisions *d, const struct bench_point *p)
 {
@@ -57,13 +42,14 @@ static int used_at(const struct bench_point *p, const void *decisions)
 }
 
 /* Print the default against what is used, at all points. */
-static void print_points(const struct tune_result *t)
+static void print_points(const struct result *t)
 {
     const struct env_decisions *d = t->profile->decisions;
+    const char *machine = t->tune->machine.name;
     int predicted = env_shape_with(d, BENCH_PREDICTED) != NULL;
     if (t->points && t->points->count && predicted)
-        printf("PREDICTED%s%s, nothing was measured; intervals have 90 %%\n\n", t->machine ? " for " : "",
-               t->machine ? t->machine : "");
+        printf("PREDICTED%s%s, nothing was measured; intervals have 90 %%\n\n", machine ? " for " : "",
+               machine ? machine : "");
     /* Predictions that stand in comments are used by nobody. */
     if (t->points && t->points->count)
         bench_points_print(t->points, d->predicted || !predicted ? used_at : NULL, d, stdout);
@@ -86,12 +72,12 @@ int tune_report_changes(const struct env_decisions *d)
 /* The headline: what was measured of the finished profile. */
 static void print_delivered(const struct verify_delivery *d, struct arena *a)
 {
-    if (d && d->gain.n)
+    if (d->gain.n)
         printf(
             "Delivered: %s over the baseline at the %d point%s that the profile changes, in %d pairs of starts: %s\n",
             bench_gain_text(a, d->gain), d->points, d->points == 1 ? "" : "s", d->gain.n,
             verify_verdict_name(d->verdict));
-    for (int i = 0; d && i < d->nlost; i++)
+    for (int i = 0; i < d->nlost; i++)
         printf("Left out, because it was slower in starts of its own: %s\n", d->lost[i]);
 }
 
@@ -152,22 +138,22 @@ static void print_caution(const struct findings *noise, struct arena *a)
 }
 
 /* Print what came of it, with its caveats. */
-static void print_verdict(const struct tune_result *t, struct arena *a)
+static void print_verdict(const struct result *t, struct arena *a)
 {
     const struct env_decisions *d = t->profile->decisions;
     int few = 0;
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if ((*e)->report && env_shape_with(d, (*e)->evidence))
             puts((*e)->report);
-    print_delivered(t->delivered, a);
+    print_delivered(&t->tune->delivered, a);
     for (int i = 0; t->points && i < t->points->count && !tune_report_changes(d); i++)
         few += is_untested(&t->points->items[i]);
     printf("%s%s\n", env_report_verdict(t->profile, a),
            few ? arena_printf(a, " %d of %d points had too few samples to say.", few, t->points->count) : "");
-    if (t->noise && t->verbose)
-        noise_print(t->noise, stdout);
-    else if (t->noise)
-        print_caution(t->noise, a);
+    if (t->points && t->tune->verbose)
+        noise_print(&t->tune->noise, stdout);
+    else if (t->points)
+        print_caution(&t->tune->noise, a);
 }
 
 /* ---- what to do with it ---- */
@@ -187,7 +173,7 @@ static void print_machine(const struct env_profile *p, struct arena *a)
     topo_free(t);
 }
 
-static void print_measured(const struct tune_result *t, struct arena *a)
+static void print_measured(const struct result *t, struct arena *a)
 {
     const struct env_decisions *d = t->profile->decisions;
     const char *what = env_shape_with(d, BENCH_PREDICTED) ? "Predicted" : "Measured";
@@ -209,7 +195,7 @@ static void print_lines(const char *const *lines)
 static void print_next(const struct env_profile *p, struct arena *a)
 {
     struct env_next rows[ENV_NEXT];
-    int width = 0, n = env_report_next(p, tune_typed_self(a), typed(a, p->dir), rows, a);
+    int width = 0, n = env_report_next(p, cli_typed_self(a), cli_typed_path(a, p->dir), rows, a);
     for (int i = 0; i < n; i++)
         width = (int)strlen(rows[i].command) > width ? (int)strlen(rows[i].command) : width;
     puts("\nNext:");
@@ -217,39 +203,40 @@ static void print_next(const struct env_profile *p, struct arena *a)
         printf("  %-*s  %s\n", width, rows[i].command, rows[i].why);
 }
 
-static int print_json(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
+static int print_json(const struct result *t, const struct step_estimate *step, struct arena *a, struct err *e)
 {
     struct env_question all = {.coll = -1};
     const struct env_profile *p = t->profile;
+    const struct verify_delivery *delivered = &t->tune->delivered;
     cJSON *doc = env_explain_json(p, &all, e);
     if (!doc)
         return e->code;
     cJSON *array = cJSON_AddArrayToObject(doc, "lines_to_paste");
     for (const char **line = env_report_lines(p, a); *line; line++)
         json_append_str(array, *line);
-    if (t->noise)
-        findings_add_json(doc, "noise", t->noise->list, t->noise->n);
-    if (t->delivered) {
+    if (t->points)
+        findings_add_json(doc, "noise", t->tune->noise.list, t->tune->noise.n);
+    if (delivered->gain.n || delivered->nlost) {
         cJSON *o = cJSON_AddObjectToObject(doc, "delivered");
-        json_add_str(o, "verdict", verify_verdict_name(t->delivered->verdict));
-        cJSON_AddNumberToObject(o, "gain", t->delivered->gain.median);
-        cJSON_AddNumberToObject(o, "gain_low", t->delivered->gain.low);
-        cJSON_AddNumberToObject(o, "gain_high", t->delivered->gain.high);
-        cJSON_AddNumberToObject(o, "points", t->delivered->points);
-        cJSON_AddNumberToObject(o, "pairs", t->delivered->gain.n);
-        json_add_strs(o, "left_out", t->delivered->lost, t->delivered->nlost);
+        json_add_str(o, "verdict", verify_verdict_name(delivered->verdict));
+        cJSON_AddNumberToObject(o, "gain", delivered->gain.median);
+        cJSON_AddNumberToObject(o, "gain_low", delivered->gain.low);
+        cJSON_AddNumberToObject(o, "gain_high", delivered->gain.high);
+        cJSON_AddNumberToObject(o, "points", delivered->points);
+        cJSON_AddNumberToObject(o, "pairs", delivered->gain.n);
+        json_add_strs(o, "left_out", delivered->lost, delivered->nlost);
     }
     if (step)
         cJSON_AddItemToObject(doc, "step", env_step_json(step));
     return json_save(doc, "-", e);
 }
 
-static int print(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
+static int print_result(const struct result *t, const struct step_estimate *step, struct arena *a, struct err *e)
 {
-    if (t->json)
+    if (t->tune->json)
         return print_json(t, step, a, e);
     const struct env_profile *p = t->profile;
-    if (t->verbose) {
+    if (t->tune->verbose) {
         print_points(t);
         env_print_decisions(p->decisions, stdout);
         putchar('\n');
@@ -257,7 +244,8 @@ static int print(const struct tune_result *t, const struct step_estimate *step, 
     print_machine(p, a);
     print_measured(t, a);
     print_verdict(t, a);
-    printf("Profile: %s (hash %.16s); report: %s/" ENV_REPORT "\n", p->dir, p->manifest.hash, typed(a, p->dir));
+    printf("Profile: %s (hash %.16s); report: %s/" ENV_REPORT "\n", p->dir, p->manifest.hash,
+           cli_typed_path(a, p->dir));
     print_lines(env_report_lines(p, a));
     print_next(p, a);
     if (step) {
@@ -267,18 +255,19 @@ static int print(const struct tune_result *t, const struct step_estimate *step, 
     return 0;
 }
 
-static int print_for_job(const struct tune_result *t, struct arena *a, struct err *e)
+int tune_report(struct tune *t, const struct env_profile *profile, const struct bench_points *points, struct err *e)
 {
-    struct workload *w = workload_load(t->workload, e);
+    const struct result r = {t, profile, points};
+    struct err unwritten = {0};
     struct step_estimate step;
-    int rc = w ? env_step_of_profile(t->profile, w, 0, a, &step, e) : e->code;
+    if (env_report_save(profile, NULL, &unwritten))
+        log_warn(&t->log, "%s", unwritten.text);
+    if (!t->bench.workload)
+        return print_result(&r, NULL, t->arena, e);
+    struct workload *w = workload_load(t->bench.workload, e);
+    int rc = w ? env_step_of_profile(profile, w, 0, t->arena, &step, e) : e->code;
     if (!rc)
-        rc = print(t, &step, a, e);
+        rc = print_result(&r, &step, t->arena, e);
     workload_free(w);
     return rc;
-}
-
-int tune_report(const struct tune_result *t, struct arena *a, struct err *e)
-{
-    return t->workload ? print_for_job(t, a, e) : print(t, NULL, a, e);
 }

@@ -87,24 +87,27 @@ static int terminal_columns(FILE *out)
     return !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col > 20 ? w.ws_col : 80;
 }
 
-void finding_put_wrapped(FILE *out, const char *text, int column, int indent, int columns)
+void finding_put_wrapped(FILE *out, const char *text, int column, int indent, int columns, const char *end)
 {
-    for (const char *p = text; *p;) {
-        size_t bytes = strcspn(p, " \n");
-        int wide = 0;
+    for (size_t bytes; text[strspn(text, " ")]; text += bytes) {
+        int blanks = (int)strspn(text, " "), wide = 0;
+        text += blanks;
+        bytes = *text == '\n' ? 1 : strcspn(text, " \n");
+        if (*text == '\n') {
+            fputc('\n', out);
+            column = 0;
+            continue;
+        }
         for (size_t i = 0; i < bytes; i++)
-            wide += ((unsigned char)p[i] & 0xC0) != 0x80;
-        int blank = p > text && p[-1] == ' ';
-        if (column > indent && column + blank + wide > columns)
-            column = fprintf(out, "\n%*s", indent, "") - 1;
-        else if (blank)
-            column += fprintf(out, " ");
+            wide += ((unsigned char)text[i] & 0xC0) != 0x80;
+        if (column > indent && column + blanks + wide + (int)strlen(end) > columns) {
+            column = wide <= columns - indent ? indent : wide < columns ? columns - wide : 0;
+            fprintf(out, "%s\n%*s", end, column, "");
+        } else {
+            column += fprintf(out, "%*s", blanks, "");
+        }
         column += wide;
-        fwrite(p, 1, bytes, out);
-        p += bytes;
-        if (*p == '\n')
-            column = fprintf(out, "\n") - 1;
-        p += *p != 0;
+        fwrite(text, 1, bytes, out);
     }
 }
 
@@ -138,7 +141,7 @@ void finding_print(const struct finding *f, int indent, FILE *out)
     }
     print_plain(f, indent, !getenv("NO_COLOR"), page);
     if (!fclose(page))
-        finding_put_wrapped(out, text, 0, 4, columns);
+        finding_put_wrapped(out, text, 0, 4, columns, "");
     free(text);
 }
 

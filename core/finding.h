@@ -62,8 +62,8 @@ char *finding_sentence(const struct finding *f, struct arena *a);
 void finding_print(const struct finding *f, int indent, FILE *out);
 
 /* Text in lines of at most `columns`, broken at blanks and newlines: the first begins at `column`, where `out` is,
- * those that follow a broken one at `indent`. */
-void finding_put_wrapped(FILE *out, const char *text, int column, int indent, int columns);
+ * those that follow a broken one at `indent`, or further left where a word needs it. A broken line ends in `end`. */
+void finding_put_wrapped(FILE *out, const char *text, int column, int indent, int columns, const char *end);
 
 /* Adds an array of {id, severity, subject, value, text, evidence, advice, file, line, column, fixable} to `o`, without
  * what is not there. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/edit_distance.h"
+#include "core/finding.h"
 #include "core/units.h"
 
 #define FIRST 256 /* the value that getopt_long returns for the first row; letters are below */
@@ -196,43 +197,39 @@ int option_int(const struct option_value *v, void *out, struct err *e)
     return rc;
 }
 
-/* Whether it is a number within the bounds, with one of the units behind it: "|%" is none or percent. */
-static int is_number(const struct option_value *v, const char *units, double *n)
+/* A number within the bounds, with one of the units behind it: "|%" is none or percent. */
+static int take_number(const struct option_value *v, const char *units, const char *kind, const char *such_as,
+                       double *n, struct err *e)
 {
     char *end;
     *n = strtod(v->text, &end);
     const char *unit = end + strspn(end, " ");
-    for (size_t len; units; units = units[len] ? units + len + 1 : NULL) {
+    int ok = 0;
+    for (size_t len; units && !ok; units = units[len] ? units + len + 1 : NULL) {
         len = strcspn(units, "|");
-        if (!strncmp(units, unit, len) && !unit[len])
-            return end != v->text && *n >= v->option->low && *n <= v->option->high;
+        ok = !strncmp(units, unit, len) && !unit[len];
     }
-    return 0;
+    return ok && end != v->text && *n >= v->option->low && *n <= v->option->high
+               ? 0
+               : err_set(e, ERR_USAGE, "%s: '%s' is not %s from %g to %g%s", v->what, v->text, kind, v->option->low,
+                         v->option->high, such_as);
 }
 
 int option_number(const struct option_value *v, void *out, struct err *e)
 {
-    return is_number(v, "", out) ? 0
-                                 : err_set(e, ERR_USAGE, "%s: '%s' is not a number from %g to %g", v->what, v->text,
-                                           v->option->low, v->option->high);
+    return take_number(v, "", "a number", "", out, e);
 }
 
 int option_Gbps(const struct option_value *v, void *out, struct err *e)
 {
-    return is_number(v, "|G|Gb|Gb/s|Gbps|Gbit|Gbit/s", out)
-               ? 0
-               : err_set(e, ERR_USAGE, "%s: '%s' is not a rate from %g to %g Gb/s, such as 400 or 400G", v->what,
-                         v->text, v->option->low, v->option->high);
+    return take_number(v, "|G|Gb|Gb/s|Gbps|Gbit|Gbit/s", "a rate", " Gb/s, such as 400 or 400G", out, e);
 }
 
 int option_percent(const struct option_value *v, void *out, struct err *e)
 {
-    double percent;
-    if (!is_number(v, "|%", &percent))
-        return err_set(e, ERR_USAGE, "%s: '%s' is not a percentage from %g to %g, such as 3%%", v->what, v->text,
-                       v->option->low, v->option->high);
-    *(double *)out = percent / 100;
-    return 0;
+    int rc = take_number(v, "|%", "a percentage", ", such as 3%", out, e);
+    *(double *)out /= 100;
+    return rc;
 }
 
 int option_bytes(const struct option_value *v, void *out, struct err *e)
@@ -270,21 +267,6 @@ int option_each(const struct option_value *v, option_take *one, void *out, struc
 #define INDENT 28 /* where help begins */
 #define WIDTH  80
 
-/* Print words in lines of WIDTH that begin at INDENT, where the first one is. */
-static void print_words(const char *text, FILE *out)
-{
-    for (int column = INDENT; *text;) {
-        int n = (int)strcspn(text, " ");
-        if (column > INDENT && column + 1 + n > WIDTH) {
-            column = n <= WIDTH - INDENT ? INDENT : n < WIDTH ? WIDTH - n : 0; /* a long word begins further left */
-            fprintf(out, "\n%*s", column, "");
-        }
-        column += fprintf(out, "%s%.*s", column > INDENT ? " " : "", n, text);
-        text += n;
-        text += strspn(text, " ");
-    }
-}
-
 /* Return the help, with the words to choose from behind a colon. */
 static const char *help_of(const struct option_spec *o, struct arena *a)
 {
@@ -310,7 +292,7 @@ static void print_option(const struct option_spec *o, struct arena *a, FILE *out
         column = 0;
     }
     fprintf(out, "%*s", INDENT - column, "");
-    print_words(help_of(o, a), out);
+    finding_put_wrapped(out, help_of(o, a), INDENT, INDENT, WIDTH, "");
     putc('\n', out);
 }
 

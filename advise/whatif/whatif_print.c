@@ -67,7 +67,7 @@ static int print_label(const char *label, FILE *out)
 #define COLUMNS 100
 static void print_row(const char *label, const char *text, FILE *out)
 {
-    finding_put_wrapped(out, text, print_label(label, out) + fprintf(out, "  "), 26, COLUMNS);
+    finding_put_wrapped(out, text, print_label(label, out) + fprintf(out, "  "), 26, COLUMNS, "");
     fputc('\n', out);
 }
 

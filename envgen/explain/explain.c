@@ -111,7 +111,7 @@ static void print_values(const char *values, FILE *out)
     if (!values)
         return;
     fputs("      values: ", out);
-    finding_put_wrapped(out, values, 14, 14, 110);
+    finding_put_wrapped(out, values, 14, 14, 110, "");
     fputc('\n', out);
 }
 

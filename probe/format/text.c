@@ -501,7 +501,7 @@ static void put_unused(FILE *out, const struct topo_class *c, const struct port_
     if (!*all)
         return;
     fprintf(out, "  %-*s", FIRST_COLUMN - 2, "unused");
-    finding_put_wrapped(out, all, FIRST_COLUMN, FIRST_COLUMN, COLUMNS);
+    finding_put_wrapped(out, all, FIRST_COLUMN, FIRST_COLUMN, COLUMNS, "");
     fputc('\n', out);
 }
 
@@ -570,7 +570,7 @@ static void put_differences(FILE *out, const struct topology *t, struct arena *a
         for (int k = 0; k < like.n; k++)
             all = arena_printf(a, "%s%s %s", all, k ? "," : ":", like.sentences[k]);
         fputs("  ", out);
-        finding_put_wrapped(out, text_inert(a, all), 2, 4, COLUMNS);
+        finding_put_wrapped(out, text_inert(a, all), 2, 4, COLUMNS, "");
         fputc('\n', out);
     }
     if (t->nclasses - 1 > MOST_CLASSES)
