@@ -81,41 +81,24 @@ const char *verbs_untried(const struct verbs_fabric *f, int *count)
  * it is. Every fault is explained away by one of a few: that of a port by its node or its rail. The cheapest choice for
  * all of them together is made greedily: first what explains most for its cost. */
 
-/* What would explain a fault away; -1 not. */
-struct remedy {
-    int nodes[2], rail;
-};
-
-static struct remedy remedy_of(const struct verbs_fault *s)
+/* Return whether leaving out a node or a rail (the other is -1) explains a fault away. */
+static int is_explained(const struct verbs_fault *s, int node, int rail)
 {
-    struct remedy r = {{-1, -1}, -1};
     switch (s->kind) {
     case VERBS_FAULT_PORT:
     case VERBS_FAULT_SENDS:
     case VERBS_FAULT_RECEIVES:
-        r = (struct remedy){{s->a.node, -1}, s->a.rail};
-        break;
+        return node == s->a.node || rail == s->a.rail;
     case VERBS_FAULT_PAIR: /* between two nodes nobody can tell its ends */
-        if (s->a.node != s->b.node && s->a.rail == s->b.rail)
-            r = (struct remedy){{s->a.node, s->b.node}, s->a.rail};
-        break;
+        return s->a.node != s->b.node && s->a.rail == s->b.rail &&
+               (node == s->a.node || node == s->b.node || rail == s->a.rail);
     case VERBS_FAULT_RAIL:
-        r.rail = s->a.rail;
-        break;
+        return rail == s->a.rail;
     case VERBS_FAULT_NODE:
-        r.nodes[0] = s->a.node;
-        break;
+        return node == s->a.node;
     default:
-        break;
+        return 0;
     }
-    return r;
-}
-
-/* Return whether leaving out a node or a rail (the other is -1) explains a fault away. */
-static int is_explained(const struct verbs_fault *s, int node, int rail)
-{
-    struct remedy r = remedy_of(s);
-    return (node >= 0 && (r.nodes[0] == node || r.nodes[1] == node)) || (rail >= 0 && r.rail == rail);
 }
 
 static int count_explained(const struct verbs_decision *d, const char *open, int node, int rail)
@@ -169,19 +152,16 @@ static void leave_out(struct verbs_fabric *f, struct verbs_decision *d)
     for (;;) {
         int best_node = -1, best_rail = -1;
         double best = 0;
-        /* Two nodes at least, and one rail, must stay. */
-        for (int n = 0; n < f->nodes && f->nodes - d->nnodes_out > 2; n++) {
-            double worth = (double)count_explained(d, open, n, -1) * f->nodes;
-            if (!d->nodes_out[n] && worth > best) {
+        for (int i = 0; i < f->nodes + f->rails; i++) {
+            const int is_rail = i >= f->nodes, node = is_rail ? -1 : i, rail = is_rail ? i - f->nodes : -1;
+            /* Two nodes at least, and one rail, must stay. */
+            const int stays =
+                is_rail ? d->left_out[rail] || rails_left <= 1 : d->nodes_out[node] || f->nodes - d->nnodes_out <= 2;
+            double worth = (double)count_explained(d, open, node, rail) * (is_rail ? f->rails : f->nodes);
+            if (!stays && worth > best) {
                 best = worth;
-                best_node = n;
-            }
-        }
-        for (int r = 0; r < f->rails && rails_left > 1; r++) {
-            double worth = (double)count_explained(d, open, -1, r) * f->rails;
-            if (!d->left_out[r] && worth > best) {
-                best = worth;
-                best_rail = r;
+                best_node = node;
+                best_rail = rail;
             }
         }
         if (best_rail >= 0) {
@@ -479,7 +459,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
         d.outcomes[i] = f->tries[i].outcome;
         good += d.outcomes[i].verdict == VERBS_GOOD;
     }
-    verbs_mark_slow(d.outcomes, f->ntries, VERBS_SLOW_RATIO);
+    verbs_mark_slow(d.outcomes, f->ntries, f->arena);
     d.nfaults = verbs_localise(d.outcomes, f->ntries, f->arena, &d.faults);
     for (int i = 0; i < d.nfaults; i++)
         d.nbroken += d.faults[i].kind != VERBS_FAULT_CROSS;

@@ -71,12 +71,13 @@ char *verbs_gid_print(char text[VERBS_GID_TEXT], const struct verbs_gid *g)
     return text;
 }
 
-static int common_bits(const unsigned char *x, const unsigned char *y)
+/* How many bits from the one numbered `from` on are the same. */
+static int common_bits(const unsigned char *x, const unsigned char *y, int from)
 {
-    int bits = 0;
-    while (bits < 128 && !((x[bits / 8] ^ y[bits / 8]) & (0x80 >> bits % 8)))
-        bits++;
-    return bits;
+    int bit = from;
+    while (bit < 128 && !((x[bit / 8] ^ y[bit / 8]) & (0x80 >> bit % 8)))
+        bit++;
+    return bit - from;
 }
 
 int verbs_gid_match(const struct verbs_gid_table *x, const struct verbs_gid_table *y, enum verbs_gid_kind k, int *ix,
@@ -85,7 +86,7 @@ int verbs_gid_match(const struct verbs_gid_table *x, const struct verbs_gid_tabl
     int longest = -1;
     for (int i = 0; i < x->count; i++)
         for (int j = 0; verbs_gid_kind(&x->gids[i]) == k && j < y->count; j++) {
-            int bits = verbs_gid_kind(&y->gids[j]) == k ? common_bits(x->gids[i].raw, y->gids[j].raw) : -1;
+            int bits = verbs_gid_kind(&y->gids[j]) == k ? common_bits(x->gids[i].raw, y->gids[j].raw, 0) : -1;
             if (bits > longest) {
                 longest = bits;
                 *ix = i;
@@ -99,11 +100,8 @@ int verbs_gid_match(const struct verbs_gid_table *x, const struct verbs_gid_tabl
 
 static int in_range(const struct verbs_gid *g, int family, const struct verbs_gid_setting *s)
 {
-    int skipped = family == AF_INET ? 96 : 0;
-    for (int bit = skipped; bit < skipped + s->prefix && bit < 128; bit++)
-        if ((g->raw[bit / 8] ^ s->range.raw[bit / 8]) & (0x80 >> bit % 8))
-            return 0;
-    return 1;
+    const int from = family == AF_INET ? 96 : 0, same = common_bits(g->raw, s->range.raw, from);
+    return same >= s->prefix || from + same == 128;
 }
 
 /* Whether NCCL leaves `current` for `next`: for the wanted family, else for the wanted RoCE version. The first of
@@ -199,13 +197,10 @@ static int shared_prefix(const struct cluster *c, int v6, int roce, int first_on
             const struct verbs_gid *gid = &c->tables[i].gids[g];
             if (!gid->proven || verbs_gid_kind(gid) != kinds[v6][roce == 2])
                 continue;
-            if (bits < 0) {
+            if (bits < 0)
                 *range = *gid;
-                bits = 128 - from;
-            }
-            for (int b = 0; b < bits; b++)
-                if ((gid->raw[(from + b) / 8] ^ range->raw[(from + b) / 8]) & (0x80 >> (from + b) % 8))
-                    bits = b;
+            const int same = common_bits(gid->raw, range->raw, from);
+            bits = bits < 0 || same < bits ? same : bits;
             if (first_only)
                 break;
         }

@@ -9,29 +9,28 @@
 
 /* The outcomes seen as a grid of nodes and rails, and as counters for every wide fault. */
 struct grid {
+    struct arena *arena;
     const struct verbs_outcome *outcomes;
     int n, nodes, rails;
     enum verbs_verdict verdict; /* the bad one at this turn; VERBS_FAILED ones are out of sight when it is VERBS_SLOW */
     char *explained;            /* by outcome */
+    double *values;             /* room for one of every outcome */
 };
 struct count {
     int tried, bad, unexplained;
 };
 
-void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio)
+void verbs_mark_slow(struct verbs_outcome *outcomes, int n, struct arena *a)
 {
-    double *values = malloc(((size_t)n + 1) * sizeof *values);
+    double *values = arena_alloc(a, ((size_t)n + 1) * sizeof *values);
     int count = 0;
-    if (!values)
-        return;
     for (int i = 0; i < n; i++)
         if (outcomes[i].verdict == VERBS_GOOD && outcomes[i].GBps > 0)
             values[count++] = outcomes[i].GBps;
-    double limit = stats_median(values, count) * ratio;
+    double limit = stats_median(values, count) * VERBS_SLOW_RATIO;
     for (int i = 0; i < n; i++)
         if (outcomes[i].verdict == VERBS_GOOD && outcomes[i].GBps > 0 && outcomes[i].GBps < limit)
             outcomes[i].verdict = VERBS_SLOW;
-    free(values);
 }
 
 /* ---- wide faults ---- */
@@ -123,7 +122,6 @@ static int find_wide(const struct grid *g, struct count *counts, enum verbs_faul
 /* Fills in the numbers of a fault to whom outcomes[members[0..n)] belong, and sets its bad ones aside. */
 static void describe_fault(const struct grid *g, const int *members, int n, struct verbs_fault *s)
 {
-    double *values = malloc(((size_t)g->n + 1) * sizeof *values);
     int bad = 0, good = 0;
     s->tried = n;
     for (int i = 0; i < n; i++) {
@@ -133,23 +131,22 @@ static void describe_fault(const struct grid *g, const int *members, int n, stru
         s->bad++;
         s->why = s->why ? s->why : o->why;
         g->explained[members[i]] = 1;
-        if (values && o->GBps > 0)
-            values[bad++] = o->GBps;
+        if (o->GBps > 0)
+            g->values[bad++] = o->GBps;
     }
-    s->GBps = values ? stats_median(values, bad) : 0;
-    for (int i = 0; i < g->n && values; i++)
+    s->GBps = stats_median(g->values, bad);
+    for (int i = 0; i < g->n; i++)
         if (g->outcomes[i].verdict == VERBS_GOOD && g->outcomes[i].GBps > 0)
-            values[good++] = g->outcomes[i].GBps;
-    s->others_GBps = values ? stats_median(values, good) : 0;
-    free(values);
+            g->values[good++] = g->outcomes[i].GBps;
+    s->others_GBps = stats_median(g->values, good);
 }
 
-static void add_fault(const struct grid *g, struct arena *a, struct verbs_fault **list, int *count,
-                      struct verbs_fault s, const int *members, int n)
+static void add_fault(const struct grid *g, struct verbs_fault **list, int *count, struct verbs_fault s,
+                      const int *members, int n)
 {
     s.verdict = g->verdict;
     describe_fault(g, members, n, &s);
-    ARENA_ADD(a, *list, *count) = s;
+    ARENA_ADD(g->arena, *list, *count) = s;
 }
 
 static struct verbs_fault wide_fault(const struct grid *g, enum verbs_fault_kind k, int number)
@@ -206,9 +203,9 @@ static struct verbs_fault pair_fault(const struct grid *g, const int *members, i
 }
 
 /* What no wide fault explains is the fault of the two ports alone. */
-static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault **list, int *count, int *members)
+static void add_pairs(const struct grid *g, struct verbs_fault **list, int *count, int *members)
 {
-    struct pair_member *sorted = arena_alloc(a, ((size_t)g->n + 1) * sizeof *sorted);
+    struct pair_member *sorted = arena_alloc(g->arena, ((size_t)g->n + 1) * sizeof *sorted);
     int n = 0;
     for (int i = 0; i < g->n; i++)
         if (in_sight(g, i))
@@ -224,14 +221,14 @@ static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault 
             unexplained += g->outcomes[o].verdict == g->verdict && !g->explained[o];
         }
         if (unexplained)
-            add_fault(g, a, list, count, pair_fault(g, members, next - i), members, next - i);
+            add_fault(g, list, count, pair_fault(g, members, next - i), members, next - i);
     }
 }
 
 int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_fault **faults)
 {
     static const enum verbs_verdict turns[] = {VERBS_FAILED, VERBS_SLOW};
-    struct grid g = {.outcomes = outcomes, .n = n, .nodes = 1, .rails = 1, .explained = arena_alloc(a, (size_t)n + 1)};
+    struct grid g = {a, outcomes, n, .nodes = 1, .rails = 1, .explained = arena_alloc(a, (size_t)n + 1)};
     int count = 0, failed = 0;
     for (int i = 0; i < n; i++) {
         failed += outcomes[i].verdict == VERBS_FAILED;
@@ -242,13 +239,14 @@ int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a,
         }
     }
     struct count *counts = arena_alloc(a, ((size_t)g.nodes * (size_t)g.rails + 1) * sizeof *counts);
+    g.values = arena_alloc(a, ((size_t)n + 1) * sizeof *g.values);
     int *members = arena_alloc(a, ((size_t)n + 1) * sizeof *members);
     *faults = NULL;
     if (failed == n && n > 1) { /* nobody can tell who is at fault; a single try says nothing of others */
         for (int i = 0; i < n; i++)
             members[i] = i;
         g.verdict = VERBS_FAILED;
-        add_fault(&g, a, faults, &count, (struct verbs_fault){.kind = VERBS_FAULT_ALL}, members, n);
+        add_fault(&g, faults, &count, (struct verbs_fault){.kind = VERBS_FAULT_ALL}, members, n);
         return count;
     }
     for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
@@ -260,9 +258,9 @@ int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a,
             for (int i = 0; i < n; i++)
                 if (fault_concerns(&g, kind, number, i))
                     members[nmembers++] = i;
-            add_fault(&g, a, faults, &count, wide_fault(&g, kind, number), members, nmembers);
+            add_fault(&g, faults, &count, wide_fault(&g, kind, number), members, nmembers);
         }
-        add_pairs(&g, a, faults, &count, members);
+        add_pairs(&g, faults, &count, members);
     }
     return count;
 }

@@ -119,10 +119,10 @@ struct verbs_outcome {
     const char *why; /* of a failure; NULL */
 };
 
-/* Turns those that reach less than `ratio` of the median into VERBS_SLOW, whatever their ports' rates: a slow port
+/* Turns those that reach less than this part of the median into VERBS_SLOW, whatever their ports' rates: a slow port
  * among fast ones holds them up. */
 #define VERBS_SLOW_RATIO 0.5
-void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio);
+void verbs_mark_slow(struct verbs_outcome *outcomes, int n, struct arena *a);
 
 /* Possible faults. Of two that explain the same, the later is named. */
 enum verbs_fault_kind {

@@ -285,7 +285,7 @@ static struct verbs_outcome *mark_slow_ones(struct verbs_conductor *c)
     struct verbs_outcome *judged = arena_alloc(c->arena, (size_t)c->noutcomes * sizeof *judged);
     if (c->noutcomes)
         memcpy(judged, c->outcomes, (size_t)c->noutcomes * sizeof *judged);
-    verbs_mark_slow(judged, c->noutcomes, VERBS_SLOW_RATIO);
+    verbs_mark_slow(judged, c->noutcomes, c->arena);
     return judged;
 }
 

@@ -272,18 +272,20 @@ TEST_CASE(who_tells)
 
 TEST_CASE(slow_by_the_median)
 {
+    struct arena *arena = arena_new();
     struct verbs_outcome o[] = {{.GBps = 12}, {.GBps = 11}, {.GBps = 5}, {.GBps = 13}, {.verdict = VERBS_FAILED}};
-    verbs_mark_slow(o, 5, 0.5);
+    verbs_mark_slow(o, 5, arena);
     assert_int_equal(o[1].verdict, VERBS_GOOD);
     assert_int_equal(o[2].verdict, VERBS_SLOW);
     assert_int_equal(o[4].verdict, VERBS_FAILED);
     struct verbs_outcome edge[] = {{.GBps = 10}, {.GBps = 5}, {.GBps = 10}, {.GBps = 0}, {.GBps = 4.999}};
-    verbs_mark_slow(edge, 4, 0.5);
+    verbs_mark_slow(edge, 4, arena);
     for (int i = 0; i < 4; i++)
         assert_int_equal(edge[i].verdict, VERBS_GOOD); /* half of it is not less than half; 0 was not measured */
     edge[3].GBps = 10;
-    verbs_mark_slow(edge, 5, 0.5);
+    verbs_mark_slow(edge, 5, arena);
     assert_true(edge[1].verdict == VERBS_GOOD && edge[4].verdict == VERBS_SLOW);
+    arena_free(arena);
 }
 
 TEST_CASES(test_localise)
