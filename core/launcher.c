@@ -24,8 +24,7 @@ const char *launcher_environment(const void *arg, const char *name)
     return getenv(name);
 }
 
-/* Digits alone, up to MOST_RANKS; -1 for anything else. */
-static int read_number(const char *text)
+int launcher_number(const char *text)
 {
     int value = 0;
     for (const char *c = text; c && *c; c++) {
@@ -43,7 +42,7 @@ int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *foun
     int any = 0;
     get = get ? get : launcher_environment;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        int rank = read_number(get(arg, launchers[i].rank)), ranks = read_number(get(arg, launchers[i].ranks));
+        int rank = launcher_number(get(arg, launchers[i].rank)), ranks = launcher_number(get(arg, launchers[i].ranks));
         if (rank < 0 || ranks <= rank)
             continue;
         if (!any++)
@@ -51,8 +50,9 @@ int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *foun
         if (rank != found->rank || ranks != found->ranks)
             continue;
         /* What the first leaves out may be known of another that means the same processes: srun with PMI. */
-        int local = read_number(get(arg, launchers[i].local)), per_node = read_number(get(arg, launchers[i].per_node));
-        int nodes = read_number(get(arg, launchers[i].nodes));
+        int local = launcher_number(get(arg, launchers[i].local)),
+            per_node = launcher_number(get(arg, launchers[i].per_node));
+        int nodes = launcher_number(get(arg, launchers[i].nodes));
         const char *job = get(arg, launchers[i].job);
         if (found->local < 0 && local < ranks)
             found->local = local;

@@ -17,3 +17,7 @@ launcher_get launcher_environment; /* in the environment of this process */
 
 /* Nonzero if a launcher tells. `get` NULL: of this process's environment. */
 int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *found);
+
+/* A rank or a number of them, digits alone; -1 otherwise, and for NULL. (strtol binds a symbol of glibc 2.38 where that
+ * is installed.) */
+int launcher_number(const char *text);

@@ -10,6 +10,7 @@
 #include "bench/noise/signs.h"
 #include "core/delivered.h"
 #include "core/err.h"
+#include "core/launcher.h"
 
 static const char help[] =
     "Usage: nccltune-worker agent [--connect ADDRESS:PORT[,...] [--as NAME] [--stdin]]\n"
@@ -90,7 +91,7 @@ int main(int argc, char **argv)
         return serve_signs();
     if (argc != 3 || strcmp(argv[0], "rank") != 0)
         return print_usage();
-    o.rank = (int)worker_number(argv[1], 1 << 20);
-    o.local = (int)worker_number(argv[2], 1 << 20);
+    o.rank = launcher_number(argv[1]);
+    o.local = launcher_number(argv[2]);
     return o.rank < 0 || o.local < 0 ? print_usage() : rank_serve(&o);
 }

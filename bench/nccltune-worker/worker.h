@@ -21,6 +21,3 @@ int surroundings_read(void);
 /* Undoes the pinning to single cores that launchers do: workers inherit it, and NCCL's threads would share one core.
  * What a container or a job may not use stays out of reach. */
 void surroundings_unpin(void);
-
-/* Read digits alone, at most `high`; -1 otherwise. (strtol binds a symbol of glibc 2.38 where that is installed.) */
-long worker_number(const char *s, long high);

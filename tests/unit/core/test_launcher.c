@@ -53,4 +53,27 @@ TEST_CASE(none)
     assert_true(r.local == -1 && r.per_node == 0);
 }
 
+TEST_CASE(numbers)
+{
+    static const struct {
+        const char *text;
+        int number;
+    } rows[] = {{"0", 0},
+                {"7", 7},
+                {"007", 7},
+                {"109", 109},
+                {"16777216", 1 << 24},
+                {"16777217", -1},
+                {"99999999999999999999", -1},
+                {"", -1},
+                {NULL, -1},
+                {"1x", -1},
+                {"-1", -1},
+                {"/", -1},
+                {":", -1},
+                {" 1", -1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(launcher_number(rows[i].text), rows[i].number);
+}
+
 TEST_CASES(test_launcher)
