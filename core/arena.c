@@ -116,3 +116,8 @@ int arena_compare_texts(const void *x, const void *y)
 {
     return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
+
+int arena_same_text(const char *x, const char *y)
+{
+    return x && y ? !strcmp(x, y) : x == y;
+}

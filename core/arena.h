@@ -29,4 +29,7 @@ void *arena_grow(struct arena *a, void *array, size_t count, size_t size);
 /* Compare elements of an array of strings, for qsort and bsearch. */
 int arena_compare_texts(const void *x, const void *y);
 
+/* Nonzero if two strings, which may be NULL, say the same. */
+int arena_same_text(const char *x, const char *y);
+
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))

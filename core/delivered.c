@@ -79,10 +79,9 @@ static void remove_items(struct removal *r, char *text, const char *between)
 /* Return a file of at most MOST_BYTES, NULL where there is none. */
 static char *read_text(const char *path, struct arena *a)
 {
-    struct err ignored = {0};
     char *text;
     size_t bytes;
-    return access(path, F_OK) || file_read(path, MOST_BYTES, a, &text, &bytes, &ignored) ? NULL : text;
+    return access(path, F_OK) || file_read(path, MOST_BYTES, a, &text, &bytes, NULL) ? NULL : text;
 }
 
 static void remove_settings_of(struct removal *r, const char *profile)

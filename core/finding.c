@@ -184,11 +184,6 @@ static const char *copy_of(struct arena *a, const cJSON *doc, const char *key)
     return arena_strdup(a, json_str(doc, key, NULL));
 }
 
-static int is_same(const char *x, const char *y)
-{
-    return x && y ? !strcmp(x, y) : x == y;
-}
-
 void finding_take(struct findings *all, const cJSON *doc)
 {
     struct finding f = {.severity = FINDING_NOTE,
@@ -203,7 +198,7 @@ void finding_take(struct findings *all, const cJSON *doc)
     for (enum finding_severity s = FINDING_OK; s < FINDING_SEVERITIES; s++)
         if (!strcmp(json_str(doc, "severity", ""), severities[s]))
             f.severity = s;
-    while (i < all->n && (!is_same(all->list[i].id, f.id) || !is_same(all->list[i].subject, f.subject)))
+    while (i < all->n && (!arena_same_text(all->list[i].id, f.id) || !arena_same_text(all->list[i].subject, f.subject)))
         i++;
     if (i == all->n)
         all->list = arena_grow(all->arena, all->list, (size_t)all->n++, sizeof *all->list);

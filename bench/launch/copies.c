@@ -155,13 +155,12 @@ int siblings_wait(const char *job, double patience_s)
 static int find_others(struct launcher_rank *r)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    struct err unused;
     long n = 0;
     if (!launcher_find(NULL, NULL, r) || r->ranks < 2)
         return 0;
     /* A batch script has the variables of its job's tasks, and is none of them. */
     return strcmp(r->launcher, "srun") != 0 ||
-           (tasks && !unit_parse_int(tasks, 1, r->ranks, &n, "", &unused) && n == r->ranks);
+           (tasks && !unit_parse_int(tasks, 1, r->ranks, &n, "", NULL) && n == r->ranks);
 }
 
 static int count_nodes(const struct launcher_rank *r, struct err *e)

@@ -72,8 +72,7 @@ static const struct sign *find_same(const struct signs *in, const struct sign *x
 {
     for (int i = 0; i < in->n; i++) {
         const struct sign *y = &in->list[i];
-        if (!strcmp(x->kind, y->kind) &&
-            (x->subject && y->subject ? !strcmp(x->subject, y->subject) : x->subject == y->subject))
+        if (!strcmp(x->kind, y->kind) && arena_same_text(x->subject, y->subject))
             return y;
     }
     return NULL;

@@ -207,16 +207,11 @@ struct workload *workload_load(const char *path, struct err *e)
 
 /* ---- one workload out of many ---- */
 
-static int same_text(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
 static int same_call(const struct workload_call *a, const struct workload_call *b)
 {
     return a->kind == b->kind && a->bytes == b->bytes && a->group_size == b->group_size && a->place == b->place &&
            a->stride == b->stride && a->algo == b->algo && a->proto == b->proto && a->channels == b->channels &&
-           same_text(a->dtype, b->dtype) && same_text(a->what, b->what);
+           arena_same_text(a->dtype, b->dtype) && arena_same_text(a->what, b->what);
 }
 
 /* Open-addressed index of the merged calls by content, so that thousands of ranks with thousands of sizes merge in one
@@ -342,7 +337,7 @@ static struct workload *copy_header(const struct workload *from)
 static int same_job(const struct workload *a, const struct workload *b)
 {
     return a->ranks == b->ranks && a->ranks_per_node == b->ranks_per_node && a->per_run == b->per_run &&
-           same_text(a->name, b->name);
+           arena_same_text(a->name, b->name);
 }
 
 static const char *describe_workload(struct arena *a, const struct workload *w)

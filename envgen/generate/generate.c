@@ -167,11 +167,10 @@ static const char *site_value(const void *arg, const char *name)
 
 static void read_site(struct job *j)
 {
-    struct err ignored;
     char *text;
     size_t bytes;
     const char *path = j->options->site_conf;
-    if (path && !access(path, R_OK) && !file_read(path, SITE_LIMIT, j->arena, &text, &bytes, &ignored))
+    if (path && !access(path, R_OK) && !file_read(path, SITE_LIMIT, j->arena, &text, &bytes, NULL))
         j->site_conf = text;
 }
 
@@ -339,14 +338,13 @@ static int write_classes(struct job *j, struct err *e)
 /* What belonged to the profile that was replaced and not to this one. Journals stay: they are measurements. */
 static void remove_stale(const struct job *j, const struct env_manifest *old)
 {
-    struct err ignored = {0};
     for (int i = 0; i < old->nfiles; i++) {
         const char *name = old->files[i].name;
         int kept = strstr(name, ".jsonl") != NULL;
         for (int k = 0; k < j->staged.count && !kept; k++)
             kept = !strcmp(j->staged.files[k].name, name);
         if (!kept)
-            trust_unlink(arena_printf(j->arena, "%s/%s", j->made.profile.dir, name), &ignored);
+            trust_unlink(arena_printf(j->arena, "%s/%s", j->made.profile.dir, name), NULL);
     }
 }
 

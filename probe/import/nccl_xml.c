@@ -305,11 +305,6 @@ static int add_link(struct import *in, int gpu, const struct xml_node *n)
 }
 
 /* Equal, or both missing. */
-static int same_text(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
 /* A class and a host from the <cpu> children of `parent` whose host_hash is `hash` (NULL: those without one). */
 static int add_node(struct import *in, const struct xml_node *parent, const char *hash, const char *name)
 {
@@ -319,7 +314,7 @@ static int add_node(struct import *in, const struct xml_node *parent, const char
     build_host(t, name, t->nclasses - 1);
     for (const struct xml_node *n = parent->first; n; n = n->next) {
         const char *own = xml_attribute(n, "host_hash");
-        if (xml_is(n, "cpu") && same_text(own, hash) && add_cpu(in, n))
+        if (xml_is(n, "cpu") && arena_same_text(own, hash) && add_cpu(in, n))
             return ERR_FAILED;
     }
     pci_tree_prune(in->c);
@@ -353,7 +348,7 @@ static int add_nodes(struct import *in, const struct xml_node *parent, const cha
             return err_at(in->e, in->file, n->line, 0, "more than %d <cpu> elements", MOST_CPUS);
         for (const struct xml_node *i = parent->first; i != n && !seen; i = i->next) {
             const char *other = xml_attribute(i, "host_hash");
-            seen = xml_is(i, "cpu") && same_text(hash, other);
+            seen = xml_is(i, "cpu") && arena_same_text(hash, other);
         }
         if (seen)
             continue;
