@@ -17,7 +17,6 @@
 #include "core/units.h"
 #include "core/vars/text.h"
 #include "envgen/install/install.h"
-#include "envgen/install/serve.h"
 #include "envgen/profile/profile.h"
 #include "slurm/hook.h"
 
@@ -326,7 +325,6 @@ static int run_here(struct request *r, struct err *e)
         rc = finish_install(r, &done, e);
     if (!rc)
         rc = print_done(r, &done, e);
-    install_done_free(&done);
     return rc;
 }
 
@@ -484,7 +482,6 @@ static int run_part(struct request *r, struct arena *a, struct err *e)
         install_remove_directory(unpacked);
     if (!rc)
         printf("%s\n", done.dir);
-    install_done_free(&done);
     return rc;
 }
 
@@ -556,6 +553,7 @@ static int check_measured(const char *profile, struct err *e)
 static int run_request(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
+    r->site.arena = a;
     r->site.store = absolute(a, r->site.store);
     r->site.plugin = absolute(a, r->site.plugin);
     if (check_request(r, words, e))

@@ -127,9 +127,9 @@ static int print_trials(const struct request *r, const struct trials *t, struct 
 
 #define LEAD_S 2 /* as install-profile: the line is there before the second that it names */
 
-static int stop_trial(const struct request *r, const struct trial *t, const char *why, struct err *e)
+static int stop_trial(const struct request *r, const struct trial *t, const char *why, struct arena *a, struct err *e)
 {
-    const struct install_site site = {.store = r->store};
+    const struct install_site site = {.store = r->store, .arena = a};
     int rc = install_end_trial(&site, t->name, (long long)time(NULL) + LEAD_S, e);
     if (!rc)
         printf("trial %s ends%s: jobs that start from now on get what the others get\n", t->name, why);
@@ -151,13 +151,13 @@ static void keep_open(struct trials *t)
     t->count = kept;
 }
 
-static int stop_slower(const struct request *r, const struct trials *t, struct err *e)
+static int stop_slower(const struct request *r, const struct trials *t, struct arena *a, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; i < t->count && !rc; i++)
         if (is_bad(&t->list[i]))
             rc = stop_trial(r, &t->list[i],
-                            t->list[i].breaks ? ", because more of its jobs fail" : ", because it is slower", e);
+                            t->list[i].breaks ? ", because more of its jobs fail" : ", because it is slower", a, e);
     return rc;
 }
 
@@ -176,7 +176,7 @@ static int judge_trials(const struct request *r, const char *schedule, struct tr
         t->figure = trials_take_captures(captured, a, &jobs);
     if (!rc) {
         trials_judge(schedule, &jobs, a, t);
-        rc = r->stop_if_slower ? stop_slower(r, t, e) : print_trials(r, t, e);
+        rc = r->stop_if_slower ? stop_slower(r, t, a, e) : print_trials(r, t, e);
     }
     for (size_t i = 0; i < t->count; i++)
         found |= !t->list[i].until && is_bad(&t->list[i]) && !r->stop_if_slower;
@@ -225,7 +225,7 @@ static int run_trials(void *request, char **words, struct arena *a, struct err *
         trials_list(schedule, path, a, &t, e) || keep_named(r, &t, e))
         return e->code;
     if (r->stop)
-        return stop_trial(r, &t.list[0], "", e);
+        return stop_trial(r, &t.list[0], "", a, e);
     if (r->stop_if_slower)
         keep_open(&t);
     return judge_trials(r, schedule, &t, a, e);

@@ -107,9 +107,9 @@ static int is_comment(const char *line, const char *mark)
 }
 
 /* Whether a line may stand there. */
-static int check_line(const struct file_lines *l, const char *const *forms, const char *line, struct err *e)
+static int check_line(const struct file_lines *l, const char *const *forms, const char *line, struct arena *a,
+                      struct err *e)
 {
-    struct arena *a = arena_new();
     const char *name = NULL, *value, *why = NULL;
     while (*forms && !has_form(*forms, line, a, &name, &value))
         forms++;
@@ -117,14 +117,12 @@ static int check_line(const struct file_lines *l, const char *const *forms, cons
         why = "is not a line that nccltune writes into such a file";
     else if (name)
         why = env_undeliverable(name, value ? value : "1");
-    int rc = !why ? 0
-                  : err_at(e, l->path, l->line, 0, "%s%s%s; the profile is not installed", *forms ? name : "",
-                           *forms ? " " : "", why);
-    arena_free(a);
-    return rc;
+    return !why ? 0
+                : err_at(e, l->path, l->line, 0, "%s%s%s; the profile is not installed", *forms ? name : "",
+                         *forms ? " " : "", why);
 }
 
-static int check_text(const char *path, const char *comment, const char *const *forms, struct err *e)
+static int check_text(const char *path, const char *comment, const char *const *forms, struct arena *a, struct err *e)
 {
     struct file_lines l;
     char *line;
@@ -132,16 +130,16 @@ static int check_text(const char *path, const char *comment, const char *const *
     int rc = file_lines_open(&l, path, LONGEST_LINE, e), more = 0;
     while (!rc && (more = file_lines_next(&l, &line, &bytes, e)) > 0)
         if (bytes && !is_comment(line, comment))
-            rc = check_line(&l, forms, line, e);
+            rc = check_line(&l, forms, line, a, e);
     file_lines_close(&l);
     return more < 0 ? ERR_FAILED : rc;
 }
 
-static int check_file(const char *name, const char *path, struct err *e)
+static int check_file(const char *name, const char *path, struct arena *a, struct err *e)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (is_named(name, texts[i].file))
-            return check_text(path, texts[i].comment, texts[i].lines, e);
+            return check_text(path, texts[i].comment, texts[i].lines, a, e);
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         if (file_ends_with(name, documents[i]))
             return 0;
@@ -153,7 +151,7 @@ int install_accept(const struct env_profile *p, struct err *e)
     int rc = 0;
     for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
         const char *name = p->manifest.files[i].name;
-        rc = check_file(name, arena_printf(p->arena, "%s/%s", p->dir, name), e);
+        rc = check_file(name, arena_printf(p->arena, "%s/%s", p->dir, name), p->arena, e);
     }
     return rc;
 }

@@ -27,16 +27,14 @@ int install_pack(const char *profile, const char *path, struct err *e)
     int rc = 0;
     if (!p)
         return ERR_FAILED;
-    struct arena *a = arena_new();
     file_out_begin(&o);
     fputs(HOOK_NODE_FORMAT, o.stream);
     for (int i = 0; i < p->manifest.nfiles && !rc; i++)
-        rc = pack_file(p->dir, p->manifest.files[i].name, o.stream, a, e);
+        rc = pack_file(p->dir, p->manifest.files[i].name, o.stream, p->arena, e);
     if (!rc)
-        rc = pack_file(p->dir, ENV_MANIFEST, o.stream, a, e);
+        rc = pack_file(p->dir, ENV_MANIFEST, o.stream, p->arena, e);
     rc = file_out_end(&o, path, rc, e);
     env_profile_free(p);
-    arena_free(a);
     return rc;
 }
 
@@ -44,7 +42,7 @@ int install_pack_for_nodes(int profiles, const struct install_done *done, const 
 {
     char *text = NULL;
     size_t bytes = 0;
-    struct arena *a = arena_new();
+    struct arena *a = done->arena;
     FILE *out = open_memstream(&text, &bytes);
     if (out)
         fputs(HOOK_NODE_FORMAT, out);
@@ -64,7 +62,6 @@ int install_pack_for_nodes(int profiles, const struct install_done *done, const 
     else if (!rc && trust_put(profiles, name, text, bytes, 0644))
         rc = err_errno(e, "%s.node: cannot be written", done->dir);
     free(text);
-    arena_free(a);
     return rc;
 }
 

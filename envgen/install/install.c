@@ -47,10 +47,7 @@ static int check_store(const struct install_site *site, struct err *e)
 {
     struct hook_conf c;
     uid_t owner = hook_conf_read(HOOK_CONF_PATH, &c, NULL) ? 0 : c.owner;
-    struct arena *a = arena_new();
-    int rc = trust_check_kept(arena_printf(a, "%s/profiles", site->store), owner, e);
-    arena_free(a);
-    return rc;
+    return trust_check_kept(arena_printf(site->arena, "%s/profiles", site->store), owner, e);
 }
 
 /* Points STORE/name at `target` in one step; what is there must be such a link already. */
@@ -270,8 +267,9 @@ static int lock_schedule(const struct install_site *site, struct err *e)
     return lock;
 }
 
-static int change_schedule(const struct install_site *site, const char *line, struct arena *a, struct err *e)
+static int change_schedule(const struct install_site *site, const char *line, struct err *e)
 {
+    struct arena *a = site->arena;
     const char *path = arena_printf(a, "%s/schedule", site->store);
     char *old;
     if (read_optional(path, OLD_SCHEDULE, a, &old, e))
@@ -288,16 +286,16 @@ static int change_schedule(const struct install_site *site, const char *line, st
     return write_shared(path, text, strlen(text), e);
 }
 
-static int add_line(const struct install_site *site, const char *line, struct arena *a, struct err *e)
+static int add_line(const struct install_site *site, const char *line, struct err *e)
 {
-    int lock = lock_schedule(site, e), rc = lock < 0 ? ERR_FAILED : change_schedule(site, line, a, e);
+    int lock = lock_schedule(site, e), rc = lock < 0 ? ERR_FAILED : change_schedule(site, line, e);
     trust_close(lock);
     return rc;
 }
 
-static int schedule(const struct install_site *site, const char *hash, const struct install_scope *scope,
-                    struct arena *a, struct err *e)
+static int schedule(const struct install_site *site, const char *hash, const struct install_scope *scope, struct err *e)
 {
+    struct arena *a = site->arena;
     const char *to = "all";
     long long since = scope->since ? scope->since : (long long)time(NULL);
     if (scope->partition && !hook_is_name(scope->partition))
@@ -312,22 +310,18 @@ static int schedule(const struct install_site *site, const char *hash, const str
         return err_set(e, ERR_USAGE, "'%s' cannot be the name of a trial", scope->trial);
     if (scope->trial)
         to = arena_printf(a, "trial=%s,%d,%d,%s", scope->trial, scope->share, scope->jobs, to);
-    return add_line(site, arena_printf(a, "%lld %s %s\n", since, hash, to), a, e);
+    return add_line(site, arena_printf(a, "%lld %s %s\n", since, hash, to), e);
 }
 
 int install_end_trial(const struct install_site *site, const char *trial, long long since, struct err *e)
 {
-    struct arena *a = arena_new();
     int rc = check_store(site, e);
-    if (!rc)
-        rc = add_line(site, arena_printf(a, "%lld none trial=%s\n", since, trial), a, e);
-    arena_free(a);
-    return rc;
+    return rc ? rc : add_line(site, arena_printf(site->arena, "%lld none trial=%s\n", since, trial), e);
 }
 
 int install_unschedule(const struct install_site *site, const char *hash, long long since, struct err *e)
 {
-    struct arena *a = arena_new();
+    struct arena *a = site->arena;
     const char *path = arena_printf(a, "%s/schedule", site->store), *begin = arena_printf(a, "%lld %s ", since, hash);
     char *text = NULL, *to;
     int rc = check_store(site, e), lock = rc ? -1 : lock_schedule(site, e);
@@ -342,7 +336,6 @@ int install_unschedule(const struct install_site *site, const char *hash, long l
     if (text)
         rc = write_shared(path, text, (size_t)(to - text), e);
     trust_close(lock);
-    arena_free(a);
     return rc;
 }
 
@@ -443,7 +436,7 @@ int install_switch(const struct install_site *site, struct install_done *done, s
 static int activate(const struct install_site *site, const struct install_scope *scope, struct install_done *done,
                     struct err *e)
 {
-    int rc = schedule(site, done->hash, scope, done->arena, e);
+    int rc = schedule(site, done->hash, scope, e);
     return rc || !install_is_for_all(scope) || scope->later ? rc : install_switch(site, done, e);
 }
 
@@ -485,9 +478,8 @@ static const char *hosts_text(const struct topology *t, struct arena *a)
 /* Whether a file has a line that is no comment. */
 static int has_lines(const char *path, struct arena *a)
 {
-    struct err ignored = {0};
     char *text;
-    if (read_optional(path, FILE_LIMIT, a, &text, &ignored) || !text)
+    if (read_optional(path, FILE_LIMIT, a, &text, NULL) || !text)
         return 0;
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
         if (*line != '#' && *line != '\n')
@@ -497,15 +489,14 @@ static int has_lines(const char *path, struct arena *a)
 
 static int open_profiles(const struct install_site *site, struct err *e)
 {
-    struct arena *a = arena_new();
     mode_t before = umask(022);
-    int fd = check_store(site, e) ? -1 : trust_make_directory(arena_printf(a, "%s/profiles", site->store), e);
+    const char *path = arena_printf(site->arena, "%s/profiles", site->store);
+    int fd = check_store(site, e) ? -1 : trust_make_directory(path, e);
     if (fd >= 0 && check_store(site, e)) { /* now that all of it is there */
         close(fd);
         fd = -1;
     }
     umask(before);
-    arena_free(a);
     return fd;
 }
 
@@ -587,7 +578,7 @@ static int take_copy(const struct install_site *site, int profiles, const char *
 int install_profile(const struct install_site *site, const char *profile, const struct install_scope *scope,
                     struct install_done *done, struct err *e)
 {
-    *done = (struct install_done){.arena = arena_new()};
+    *done = (struct install_done){.arena = site->arena};
     const char *made = NULL, *source = profile;
     sigset_t before;
     int profiles = open_profiles(site, e);
@@ -612,7 +603,7 @@ int install_profile(const struct install_site *site, const char *profile, const 
 int install_stored(const struct install_site *site, const char *hash, const struct install_scope *scope,
                    struct install_done *done, struct err *e)
 {
-    *done = (struct install_done){.arena = arena_new()};
+    *done = (struct install_done){.arena = site->arena};
     char *map;
     if (check_store(site, e))
         return ERR_FAILED;
@@ -628,15 +619,13 @@ int install_stored(const struct install_site *site, const char *hash, const stru
 int install_previous(const struct install_site *site, const struct install_scope *scope, struct install_done *done,
                      struct err *e)
 {
-    struct arena *a = arena_new();
+    const char *path = arena_printf(site->arena, "%s/schedule", site->store);
     char *text, last[SHA256_HEX], before[SHA256_HEX];
-    *done = (struct install_done){0};
-    int rc = read_optional(arena_printf(a, "%s/schedule", site->store), OLD_SCHEDULE, a, &text, e);
+    int rc = read_optional(path, OLD_SCHEDULE, site->arena, &text, e);
     if (!rc)
         install_schedule_last(text, last, before);
-    arena_free(a);
     if (!rc && !before[0])
-        rc = err_set(e, ERR_FAILED, "%s/schedule: there is no previous profile", site->store);
+        rc = err_set(e, ERR_FAILED, "%s: there is no previous profile", path);
     return rc ? rc : install_stored(site, before, scope, done, e);
 }
 
@@ -651,7 +640,7 @@ static int remove_link(int store, const char *name, const char *path, struct err
 
 int install_remove(const struct install_site *site, int purge, int hooks, struct err *e)
 {
-    struct arena *a = arena_new();
+    struct arena *a = site->arena;
     struct trust_place p;
     const char *path = arena_printf(a, "%s/schedule", site->store);
     int rc = check_store(site, e);
@@ -660,8 +649,7 @@ int install_remove(const struct install_site *site, int purge, int hooks, struct
     if (!rc)
         rc = install_containers(site, NULL, NULL, a, e);
     if (!rc && !access(path, F_OK))
-        rc = add_line(site, arena_printf(a, "%lld none all\n", (long long)time(NULL)), a, e);
-    arena_free(a);
+        rc = add_line(site, arena_printf(a, "%lld none all\n", (long long)time(NULL)), e);
     if (rc || trust_find(site->store, &p, e))
         return rc ? rc : ERR_FAILED;
     int store = trust_enter(p.dir, p.name, 0);
@@ -679,10 +667,4 @@ int install_remove(const struct install_site *site, int purge, int hooks, struct
         unlinkat(p.dir, p.name, AT_REMOVEDIR); /* stays when anything is in it */
     close(p.dir);
     return rc;
-}
-
-void install_done_free(struct install_done *done)
-{
-    arena_free(done->arena);
-    done->arena = NULL;
 }

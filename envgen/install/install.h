@@ -13,6 +13,7 @@
 #include "core/err.h"
 #include "core/hash.h"
 #include "envgen/profile/profile.h"
+#include "probe/cluster/groups.h"
 #include "probe/topology/topology.h"
 
 #define INSTALL_STORE     "/etc/nccltune"
@@ -33,6 +34,7 @@ struct install_site {
     enum install_conf conf;
     const char *cdi, *enroot, *apptainer; /* directories of CDI specs and of the configurations; NULL: leave them */
     const char *node;                     /* this host's name in the profile; NULL: its host name */
+    struct arena *arena;                  /* has what struct install_done says, and what was read on the way to it */
 };
 
 /* Jobs that get it, and the start. Partition and nodes NULL: all. */
@@ -46,7 +48,7 @@ struct install_scope {
 
 /* Result, for the caller to print. */
 struct install_done {
-    struct arena *arena;
+    struct arena *arena; /* the site's */
     char hash[SHA256_HEX];
     const char *dir;        /* of the installed profile */
     const char *node_class; /* this host's; NULL: it is not in the profile */
@@ -93,7 +95,13 @@ int install_end_trial(const struct install_site *site, const char *trial, long l
 /* Takes back what was scheduled for `since`, which is still to come. */
 int install_unschedule(const struct install_site *site, const char *hash, long long since, struct err *e);
 
-void install_done_free(struct install_done *done);
+/* Has each node of `probed` join the class of the profile that it equals (see probe/cluster/groups.h), and writes what
+ * comes of it into the directory `dir`, unless nothing does: a profile of another hash, because its topology knows
+ * other hosts, with the same table and settings. `profile` NULL: the one of `store` that all jobs get. Strings of
+ * `*served` are in `a`, names those of `probed`. Errors: not a whole profile, none is installed, no right to write. */
+int install_extend(const char *store, const char *profile, const struct topology *probed, const char *dir,
+                   struct cluster_served *served, struct arena *a, struct err *e);
+
 void install_remove_directory(const char *path); /* with all that is in it */
 
 /* ---- what is there ----------------------------------------------------------------------------------------------- */

@@ -1,11 +1,9 @@
 /* More nodes for a profile: a copy whose topology knows them, too. */
-#include "envgen/install/serve.h"
-
 #include <string.h>
 #include <unistd.h>
 
 #include "core/json.h"
-#include "envgen/profile/profile.h"
+#include "envgen/install/install.h"
 
 int install_extend(const char *store, const char *profile, const struct topology *probed, const char *dir,
                    struct cluster_served *served, struct arena *a, struct err *e)

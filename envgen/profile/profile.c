@@ -171,15 +171,12 @@ static int stage_file(struct env_staged_write *s, const struct env_profile *p, c
 
 int env_profile_copy(const struct env_profile *p, const char *dir, const char *topology, struct err *e)
 {
-    struct arena *a = arena_new();
     struct env_staged_write s;
     int rc =
         env_profile_complete(dir) ? err_set(e, ERR_FAILED, "%s: already a complete profile", dir) : file_mkdirs(dir, e);
-    if (rc) {
-        arena_free(a);
+    if (rc)
         return rc;
-    }
-    env_staged_write_begin(&s, dir, a);
+    env_staged_write_begin(&s, dir, p->arena);
     for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
         const char *file = p->manifest.files[i].name;
         rc = strcmp(file, "topology.json") ? stage_file(&s, p, file, e)
@@ -192,7 +189,6 @@ int env_profile_copy(const struct env_profile *p, const char *dir, const char *t
     if (!rc)
         rc = env_staged_write_commit(&s, ENV_MANIFEST, e);
     env_staged_write_abandon(&s);
-    arena_free(a);
     return rc;
 }
 

@@ -83,11 +83,8 @@ int env_report_write(const struct env_profile *p, FILE *out, struct err *e)
 
 int env_report_save(const struct env_profile *p, const char *path, struct err *e)
 {
-    struct arena *a = arena_new();
     struct file_out out;
     file_out_begin(&out);
-    int rc = file_out_end(&out, path ? path : arena_printf(a, "%s/" ENV_REPORT, p->dir),
-                          env_report_write(p, out.stream, e), e);
-    arena_free(a);
-    return rc;
+    return file_out_end(&out, path ? path : arena_printf(p->arena, "%s/" ENV_REPORT, p->dir),
+                        env_report_write(p, out.stream, e), e);
 }

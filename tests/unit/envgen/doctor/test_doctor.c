@@ -64,6 +64,7 @@ static void install(void)
     assert_non_null(realpath("build/libnccl-tuner-nccltune.so", plugin));
     options.site.plugin = arena_strdup(s.arena, plugin);
     options.site.conf = INSTALL_CONF_ALL;
+    options.site.arena = s.arena;
     struct env_generate g = {.topology = FIXTURES "/topology.json",
                              .results = results,
                              .nresults = 1,
@@ -71,7 +72,6 @@ static void install(void)
                              .out = scratch_path(&s, "profile")};
     if (env_generate(&g, NULL, NULL, &e) || install_profile(&options.site, g.out, &all, &done, &e))
         fail_msg("%s", e.text);
-    install_done_free(&done);
 }
 
 static void hook_says(const char *lines, int status)

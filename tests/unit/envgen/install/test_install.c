@@ -62,7 +62,8 @@ static const char *with_rule(const char *profile)
 static int set_up(void **state)
 {
     s = scratch_new();
-    site = (struct install_site){.store = scratch_path(&s, "store"),
+    site = (struct install_site){.arena = s.arena,
+                                 .store = scratch_path(&s, "store"),
                                  .nccl_conf = scratch_write(&s, "nccl.conf", OWN, strlen(OWN)),
                                  .conf = INSTALL_CONF_ALL,
                                  .plugin = realpath("build/libnccl-tuner-nccltune.so", plugin) ? plugin : ""};
@@ -90,7 +91,6 @@ static const char *install(const char *profile, const struct install_scope *scop
     if (install_profile(&site, profile, scope, &done, &e))
         fail_msg("%s", e.text);
     const char *hash = arena_strdup(s.arena, done.hash);
-    install_done_free(&done);
     return hash;
 }
 
@@ -152,7 +152,6 @@ TEST_CASE(a_table_without_rules)
     assert_int_equal(done.rules, 0);
     assert_null(strstr(done.nccl_conf, "and its table"));
     assert_null(strstr(text_of("nccl.conf"), "NCCL_TUNER_PLUGIN"));
-    install_done_free(&done);
 }
 
 /* A host that the profile does not know gets nothing in its file; nothing is there before the moment. */
@@ -172,7 +171,6 @@ TEST_CASE(strangers_and_later)
     assert_non_null(strstr(done.nccl_conf, "not in the profile"));
     assert_int_equal(install_unschedule(&site, done.hash, 4000000000, &e), 0);
     assert_null(strstr(text_of("store/schedule"), "4000000000 "));
-    install_done_free(&done);
 }
 
 /* A plugin that jobs would do without is refused before anything is changed. */
@@ -189,7 +187,6 @@ TEST_CASE(plugins)
         e = (struct err){0};
         assert_int_not_equal(install_profile(&site, profile, &all, &done, &e), 0);
         assert_non_null(strstr(e.text, bad[i]));
-        install_done_free(&done);
     }
     assert_int_equal(access(scratch_path(&s, "store/schedule"), F_OK), -1);
     scratch_write(&s, "nccl.conf",
@@ -241,7 +238,6 @@ TEST_CASE(bad_scopes)
         struct install_done done;
         struct err e = {0};
         assert_int_equal(install_profile(&site, profile, &scope, &done, &e), ERR_USAGE);
-        install_done_free(&done);
     }
     assert_string_equal(text_of("store/schedule"), "");
 }
@@ -254,19 +250,16 @@ TEST_CASE(back_and_forth)
     const char *first = install(with_rule(generate("first", ENV_MARGIN)), &all);
     assert_int_equal(install_previous(&site, &all, &done, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "no previous profile"));
-    install_done_free(&done);
     const char *second = install(with_rule(generate("second", 0.5)), &all);
     assert_string_not_equal(first, second);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(install_previous(&site, &all, &done, &e), 0);
         assert_string_equal(done.hash, i ? second : first);
         assert_non_null(strstr(text_of("nccl.conf"), done.dir));
-        install_done_free(&done);
     }
     assert_int_equal(install_remove(&site, 0, 0, &e), 0); /* the one before nothing is the one that there was */
     assert_int_equal(install_previous(&site, &all, &done, &e), 0);
     assert_string_equal(done.hash, second);
-    install_done_free(&done);
 }
 
 TEST_CASE(a_damaged_copy_is_made_anew)
@@ -288,12 +281,10 @@ TEST_CASE(refuses)
     struct install_done done;
     struct err e = {0};
     assert_int_equal(install_profile(&site, s.dir, &all, &done, &e), ERR_FAILED);
-    install_done_free(&done);
     const char *profile = generate("profile", ENV_MARGIN);
     scratch_write(&s, "profile/tuner.csv", "changed", 7);
     assert_int_equal(install_profile(&site, profile, &all, &done, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "tuner.csv"));
-    install_done_free(&done);
     assert_int_equal(access(scratch_path(&s, "store/schedule"), F_OK), -1);
     /* What is no link of ours is not replaced by one. */
     profile = generate("other", ENV_MARGIN);
@@ -302,7 +293,6 @@ TEST_CASE(refuses)
     scratch_write(&s, "store/tuner.csv", "mine", 4);
     assert_int_equal(install_profile(&site, profile, &all, &done, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "expected a symbolic link"));
-    install_done_free(&done);
     assert_int_equal(install_remove(&site, 1, 0, &e), 0);
     assert_string_equal(text_of("store/tuner.csv"), "mine");
 }

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include "envgen/generate/generate.h"
-#include "envgen/install/serve.h"
+#include "envgen/install/install.h"
 #include "envgen/profile/profile.h"
 #include "probe/topology/build.h"
 #include "probe/topology/topology.h"
