@@ -78,9 +78,8 @@ static int answer_question(const struct request *r, const struct env_profile *p,
     return file_out_end(&out, "-", env_explain(p, &r->question, out.stream, e), e);
 }
 
-static int answer_step(const struct request *r, const struct env_profile *p, struct err *e)
+static int answer_step(const struct request *r, const struct env_profile *p, struct arena *a, struct err *e)
 {
-    struct arena *a = arena_new();
     struct workload *w = workload_load(r->workload, e);
     struct step_estimate s;
     int rc = w ? env_step_of_profile(p, w, r->question.nccl, a, &s, e) : e->code;
@@ -96,7 +95,6 @@ static int answer_step(const struct request *r, const struct env_profile *p, str
         step_changes_print(&changes, stdout);
     }
     workload_free(w);
-    arena_free(a);
     return rc;
 }
 
@@ -166,7 +164,7 @@ static int explain(void *request, char **words, struct arena *a, struct err *e)
         return rc;
     }
     struct env_profile *p = env_profile_open(r->profile, e);
-    int rc = !p ? e->code : r->workload ? answer_step(r, p, e) : answer_question(r, p, e);
+    int rc = !p ? e->code : r->workload ? answer_step(r, p, a, e) : answer_question(r, p, e);
     env_profile_free(p);
     return rc;
 }

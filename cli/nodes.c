@@ -149,17 +149,14 @@ static const char **name_hosts(const struct cli_nodes *nodes, const struct agent
 
 /* Have each node probe itself. A node that cannot gets no work afterwards. */
 static struct topology *probe_by_agents(struct bench_setup *setup, const struct cli_nodes *nodes, struct log *log,
-                                        volatile sig_atomic_t *stop, struct err *e)
+                                        volatile sig_atomic_t *stop, struct arena *a, struct err *e)
 {
     struct agents *lent = setup->lent;
-    struct arena *a = arena_new();
     struct agents agents;
     const char *argv[] = {"{bin}/nccltune", "probe", "--json", NULL};
     struct topology *t = NULL;
-    if (agents_open(&agents, setup, DEADLINE_S, stop, e)) {
-        arena_free(a);
+    if (agents_open(&agents, setup, DEADLINE_S, stop, e))
         return NULL;
-    }
     struct agents_answer *said = agents_run(&agents, argv, progress_now_s() + DEADLINE_S, stop, a, e);
     struct cluster_answer *answers =
         arena_alloc(a, ((size_t)agents.count + (size_t)lent->nabsent + 1) * sizeof *answers);
@@ -180,7 +177,6 @@ static struct topology *probe_by_agents(struct bench_setup *setup, const struct 
     for (int i = 0; t && i < asked; i++)
         if (answers[i].why)
             agents_leave_out(lent, setup, names[i], answers[i].why);
-    arena_free(a);
     return t;
 }
 
@@ -188,7 +184,8 @@ struct topology *cli_nodes_probe(struct agents *agents, struct bench_setup *setu
                                  struct log *log, volatile sig_atomic_t *stop, struct arena *a, struct err *e)
 {
     if (!nodes->here || setup->lent)
-        return agents_lend(agents, setup, DEADLINE_S, stop, a, e) ? NULL : probe_by_agents(setup, nodes, log, stop, e);
+        return agents_lend(agents, setup, DEADLINE_S, stop, a, e) ? NULL
+                                                                  : probe_by_agents(setup, nodes, log, stop, a, e);
     struct topology *t = probe_here(log, e);
     if (t && nodes->names) /* as the user or Slurm calls it */
         t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);

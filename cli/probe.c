@@ -213,27 +213,23 @@ static int check_together(const struct request *o, struct err *e)
     return cli_check(wrong, e);
 }
 
-static struct topology *gather(const struct request *o, struct log *log, struct err *e)
+static struct topology *gather(const struct request *o, struct log *log, struct arena *a, struct err *e)
 {
-    struct arena *a = arena_new();
     struct cluster_ask ask = {.agent = o->agent, .command = o->command, .deadline_s = o->deadline_s};
     const char **hosts;
-    struct topology *t = NULL;
-    if (!(o->hosts ? hostlist_parse(o->hosts, "--hosts", a, &hosts, &ask.nhosts, e)
-                   : hostlist_read(o->hostfile, a, &hosts, &ask.nhosts, e))) {
-        ask.hosts = hosts;
-        t = cluster_gather(&ask, log, cli_catch_interrupt(), e);
-    }
-    arena_free(a);
-    return t;
+    if (o->hosts ? hostlist_parse(o->hosts, "--hosts", a, &hosts, &ask.nhosts, e)
+                 : hostlist_read(o->hostfile, a, &hosts, &ask.nhosts, e))
+        return NULL;
+    ask.hosts = hosts;
+    return cluster_gather(&ask, log, cli_catch_interrupt(), e);
 }
 
-static struct topology *look_at_nodes(const struct request *o, struct log *log, struct err *e)
+static struct topology *look_at_nodes(const struct request *o, struct log *log, struct arena *a, struct err *e)
 {
     if (o->machine)
         return machine_topology(o->machine, o->nodes ? o->nodes : 1, e);
     if (o->hosts || o->hostfile)
-        return gather(o, log, e);
+        return gather(o, log, a, e);
     if (o->from.count) {
         if (o->merge) /* names of files stand in the result, whose order is not to matter */
             qsort(o->from.items, (size_t)o->from.count, sizeof *o->from.items, arena_compare_texts);
@@ -306,9 +302,8 @@ static void tell_edits(const struct topology *after, int class_index, const stru
 
 /* Tell for each class with GPUs what NCCL would choose on two nodes without its tree (`before`) and with it, and which
  * NICs, moved or exchanged, would change that. */
-static void compare_trees(const struct topology *before, const struct topology *after, struct log *log)
+static void compare_trees(const struct topology *before, const struct topology *after, struct log *log, struct arena *a)
 {
-    struct arena *a = arena_new();
     for (int i = 0; i < after->nclasses; i++) {
         struct err e = {0};
         const struct topo_class *c = &after->classes[i];
@@ -322,54 +317,51 @@ static void compare_trees(const struct topology *before, const struct topology *
         for (int exchange = 0; exchange < 2 && with; exchange++)
             tell_edits(after, i, with, exchange, log, a);
     }
-    arena_free(a);
 }
 
 /* A bundled machine, a file that begins like a document, or else measured bandwidths. */
-static struct topology *describe_tree(const struct topology *t, const char *tree, struct log *log, struct err *e)
+static struct topology *describe_tree(const struct topology *t, const char *tree, struct log *log, struct arena *a,
+                                      struct err *e)
 {
-    struct arena *a = arena_new();
-    struct topology *like = NULL;
     char *text;
     size_t bytes;
     int i = 0;
     while (machine_name(i) && strcmp(machine_name(i), tree) != 0)
         i++;
     if (machine_name(i))
-        like = machine_topology(tree, 1, e);
-    else if (!file_read_text(tree, FILE_LIMIT, a, &text, &bytes, e))
-        like = strchr("<{", text[strspn(text, " \t\r\n")]) ? probe_files(&tree, 1, log, e)
-                                                           : machine_from_bandwidths(t, tree, e);
-    arena_free(a);
-    return like;
+        return machine_topology(tree, 1, e);
+    if (file_read_text(tree, FILE_LIMIT, a, &text, &bytes, e))
+        return NULL;
+    return strchr("<{", text[strspn(text, " \t\r\n")]) ? probe_files(&tree, 1, log, e)
+                                                       : machine_from_bandwidths(t, tree, e);
 }
 
-static int complete_tree(struct topology *t, const char *tree, struct log *log, struct err *e)
+static int complete_tree(struct topology *t, const char *tree, struct log *log, struct arena *a, struct err *e)
 {
-    struct topology *like = describe_tree(t, tree, log, e), *before = like ? topo_copy(t, e) : NULL;
+    struct topology *like = describe_tree(t, tree, log, a, e), *before = like ? topo_copy(t, e) : NULL;
     int rc = before ? machine_complete_tree(t, like, e) : e->code;
     for (int i = 0; i < t->nclasses && !rc; i++)
         for (int k = 0; k < t->classes[i].nnotes; k++)
             if (!strncmp(t->classes[i].notes[k], TREE_ASSUMED, strlen(TREE_ASSUMED)))
                 log_warn(log, "%s: %s", t->classes[i].name, t->classes[i].notes[k]);
     if (!rc)
-        compare_trees(before, t, log);
+        compare_trees(before, t, log, a);
     topo_free(before);
     topo_free(like);
     return rc;
 }
 
-static int probe_nodes(const struct request *r, struct err *e)
+static int probe_nodes(const struct request *r, struct arena *a, struct err *e)
 {
     struct log log = cli_log(COMMAND, !r->output && !r->tree);
     int rc = 0;
-    struct topology *t = look_at_nodes(r, &log, e);
+    struct topology *t = look_at_nodes(r, &log, a, e);
     if (!t)
         return e->code;
     if (r->gpu)
         rc = machine_complete_gpus(t, r->gpu, e);
     if (!rc && r->tree)
-        rc = complete_tree(t, r->tree, &log, e);
+        rc = complete_tree(t, r->tree, &log, a, e);
     if (!rc && r->switches)
         rc = ibnetdiscover_read(t, r->switches, &log, e);
     if (!rc)
@@ -400,14 +392,14 @@ static int choose_format(struct request *r, struct err *e)
 static int run_request(void *request, char **words, struct arena *a, struct err *e)
 {
     struct request *r = request;
-    (void)words, (void)a;
+    (void)words;
     if (!r->json && !r->format && choose_format(r, e))
         return e->code;
     if (check_together(r, e))
         return e->code;
     if (r->json)
         r->format = "json";
-    return lists_asked(r) ? write_list(r, e) : probe_nodes(r, e);
+    return lists_asked(r) ? write_list(r, e) : probe_nodes(r, a, e);
 }
 
 int probe_main(int argc, char **argv)

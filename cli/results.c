@@ -31,16 +31,12 @@ static const struct cli_page page = {
 
 static void print_points(const struct bench_results *r, FILE *out)
 {
-    struct arena *a = arena_new();
-    bench_points_print(bench_points_of(r, a), NULL, NULL, out);
-    arena_free(a);
+    bench_points_print(bench_points_of(r, r->arena), NULL, NULL, out);
 }
 
 static void print_points_json(const struct bench_results *r, FILE *out)
 {
-    struct arena *a = arena_new();
-    json_print(bench_points_json(bench_points_of(r, a)), out);
-    arena_free(a);
+    json_print(bench_points_json(bench_points_of(r, r->arena)), out);
 }
 
 static const struct {

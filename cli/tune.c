@@ -411,13 +411,11 @@ static int run_part(struct tune *t, struct tune_part *p, struct err *e)
 static void log_scopes(struct tune *t)
 {
     for (int i = 0; i < t->nparts && t->nparts > 1; i++) {
-        struct arena *a = arena_new();
         int n;
         const struct topology *part = t->parts[i].topology;
-        const char *measured = topo_hosts(part, -1, 0, a, &n), *served = topo_hosts(part, -1, 1, a, &n);
+        const char *measured = topo_hosts(part, -1, 0, t->arena, &n), *served = topo_hosts(part, -1, 1, t->arena, &n);
         log_info(&t->log, "for jobs on %s%s%s: nccltune install-profile %s --jobs-on '%s%s%s'", measured, n ? "," : "",
-                 served, env_shell_word(a, t->parts[i].generate.out), measured, n ? "," : "", served);
-        arena_free(a);
+                 served, env_shell_word(t->arena, t->parts[i].generate.out), measured, n ? "," : "", served);
     }
 }
 

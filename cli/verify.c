@@ -89,7 +89,6 @@ static void print_rule(const struct verify_rule *v, struct arena *a)
 
 static void print_points(const struct bench_points *points, const struct verify *v)
 {
-    struct arena *a = arena_new();
     puts("#  collective    groups          size     default (us)     profile (us)   gain");
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
@@ -101,12 +100,11 @@ static void print_points(const struct bench_points *points, const struct verify 
             continue;
         const struct bench_shape groups = {p->nodes, p->ranks, p->others};
         char before[UNIT_TEXT], after[UNIT_TEXT];
-        printf("%13s  %8s  %12llu  %15s  %15s   %s\n", coll_name(p->coll), bench_shape_text(&groups, a),
+        printf("%13s  %8s  %12llu  %15s  %15s   %s\n", coll_name(p->coll), bench_shape_text(&groups, v->arena),
                (unsigned long long)p->bytes, unit_three_digits(before, from->time_us.median),
                unit_three_digits(after, to->time_us.median),
-               v->environment.what || verify_rule_at(v, p) ? bench_gain_text(a, to->gain) : "not changed");
+               v->environment.what || verify_rule_at(v, p) ? bench_gain_text(v->arena, to->gain) : "not changed");
     }
-    arena_free(a);
 }
 
 /* Under whose plugins the default was measured, then and now; NULL: not known. */

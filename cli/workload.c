@@ -315,9 +315,8 @@ static int deliver_workload(const struct workload *w, const struct request *o, s
 
 /* ---- the two ways to a workload ---- */
 
-static int merge_files(const struct request *o, int n, char **files, struct err *e)
+static int merge_files(const struct request *o, int n, char **files, struct arena *a, struct err *e)
 {
-    struct arena *a = arena_new();
     struct workload **parts = arena_alloc(a, (size_t)n * sizeof(struct workload *)), *w = NULL;
     int rc = n ? 0 : err_set(e, ERR_USAGE, "--merge needs the files to merge");
     for (int i = 0; !rc && i < n; i++)
@@ -330,7 +329,6 @@ static int merge_files(const struct request *o, int n, char **files, struct err 
     workload_free(w);
     for (int i = 0; i < n; i++)
         workload_free(parts[i]);
-    arena_free(a);
     return rc;
 }
 
@@ -346,9 +344,9 @@ static int report_findings(const char *command, const struct findings *f, struct
 }
 
 /* `t` NULL: the machine is not known. */
-static struct workload *make_workload(const char *command, struct request *o, const struct topology *t, struct err *e)
+static struct workload *make_workload(const char *command, struct request *o, const struct topology *t, struct arena *a,
+                                      struct err *e)
 {
-    struct arena *a = arena_new();
     struct workload *w = NULL;
     int rc = complete_model(&o->job.model, e);
     if (!rc && t)
@@ -371,14 +369,13 @@ static struct workload *make_workload(const char *command, struct request *o, co
         for (int i = 0; i < o->reading.nassumed; i++)
             workload_add_note(w, o->reading.assumed[i]);
     }
-    arena_free(a);
     return w;
 }
 
-static int generate_workload(struct request *o, struct err *e)
+static int generate_workload(struct request *o, struct arena *a, struct err *e)
 {
     struct topology *t = o->topology ? topo_load(o->topology, e) : NULL;
-    struct workload *w = e->code ? NULL : make_workload(COMMAND, o, t, e);
+    struct workload *w = e->code ? NULL : make_workload(COMMAND, o, t, a, e);
     if (w)
         deliver_workload(w, o, e);
     workload_free(w);
@@ -400,7 +397,7 @@ struct workload *cli_workload_open(const char *command, const char *path, const 
         *e = (struct err){0};
         r.job.gpu = gpu ? gpu->name : NULL;
         r.job.nodes = r.job.nodes ? r.job.nodes : nodes;
-        w = make_workload(command, &r, t, e);
+        w = make_workload(command, &r, t, a, e);
         if (w)
             workload_add_changes(w, &r.job);
     } else if (!w && no_launch.code == ERR_USAGE) {
@@ -422,7 +419,6 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
 {
     struct request *r = request;
     int n = 0;
-    (void)a;
     while (words[n])
         n++;
     if (!r->merge && n)
@@ -432,7 +428,7 @@ static int run_request(void *request, char **words, struct arena *a, struct err 
                        "give --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
     if (r->list)
         return r->json ? list_as_json() : list_names();
-    return r->merge ? merge_files(r, n, words, e) : generate_workload(r, e);
+    return r->merge ? merge_files(r, n, words, a, e) : generate_workload(r, a, e);
 }
 
 int workload_main(int argc, char **argv)
