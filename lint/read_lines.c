@@ -94,9 +94,8 @@ static void read_conf_line(struct conf_line *c)
         set->line_at = c->at;
         set->line_bytes = c->end - c->at;
     }
-    const char *value = arena_strndup(c->l->arena, line.value, line.value_length);
-    if (!strpbrk(value, " \t\"'$")) /* else it is judged as written */
-        lint_set_value(c->l, set, c->v, value, equals + 1, line.value_length);
+    if (strcspn(line.value, " \t\"'$") >= line.value_length) /* else it is judged as written */
+        lint_set_value(c->l, set, c->v, NULL, equals + 1, line.value_length);
     judge_line(c, set, &line);
 }
 

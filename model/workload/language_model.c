@@ -171,11 +171,10 @@ uint64_t language_model_part(const struct language_model *m, enum workload_part 
 
 uint64_t language_model_parameters(const struct language_model *m)
 {
-    struct workload_tensor t[WORKLOAD_TENSORS];
-    int n = language_model_tensors(m, t);
+    static const enum workload_part parts[] = {WORKLOAD_LAYER, WORKLOAD_ROOT, WORKLOAD_VISION_BLOCK};
     uint64_t sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += t[i].elements * (uint64_t)t[i].copies * (uint64_t)language_model_repeats(m, t[i].part);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        sum += language_model_part(m, parts[i]) * (uint64_t)language_model_repeats(m, parts[i]);
     return sum;
 }
 
