@@ -1,6 +1,7 @@
 /* RDMA devices and their ports: the kernel's files say most, libibverbs what they do not (the MTU) or only slowly (the
  * GID table). Of a copied tree there are only the files. */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>
@@ -154,7 +155,27 @@ static void read_gids(struct topology *t, struct topo_class *c, int port)
 
 /* ---- libibverbs -------------------------------------------------------------------------------------------------- */
 
-/* What only an open device says about a port. */
+/* Lane counts and Gb/s a lane, by the bits of ibv_port_attr (InfiniBand Architecture Specification 1.7, PortInfo). */
+static const struct {
+    unsigned bit;
+    double value;
+} widths[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}},
+  speeds[] = {{1, 2.5}, {2, 5}, {4, 10}, {8, 10}, {16, 14}, {32, 25}, {64, 50}, {128, 100}, {256, 200}};
+
+static double compute_rate_Gbps(const struct ibv_port_attr *p)
+{
+    double lanes = 0, lane_Gbps = 0;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        if (widths[i].bit == p->active_width)
+            lanes = widths[i].value;
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
+        if (speeds[i].bit == p->active_speed)
+            lane_Gbps = speeds[i].value;
+    return lanes * lane_Gbps;
+}
+
+/* What an open device says about a port. The rate is the files' where they have one: the kernel knows speeds that this
+ * header does not. */
 static void ask_port(struct topology *t, struct topo_class *c, struct topo_port *p, struct ibv_context *context)
 {
     struct ibv_port_attr attr;
@@ -163,7 +184,14 @@ static void ask_port(struct topology *t, struct topo_class *c, struct topo_port 
         build_note(t, c, "verbs: %s port %d: %s", p->hca, p->port, strerror(error > 0 ? error : errno));
         return;
     }
+    p->state = attr.state == IBV_PORT_ACTIVE ? TOPO_STATE_ACTIVE : TOPO_STATE_DOWN;
+    p->layer = attr.link_layer == IBV_LINK_LAYER_INFINIBAND ? TOPO_LINK_INFINIBAND
+               : attr.link_layer == IBV_LINK_LAYER_ETHERNET ? TOPO_LINK_ETHERNET
+                                                            : TOPO_LINK_UNKNOWN;
+    if (!(p->rate_Gbps > 0))
+        p->rate_Gbps = compute_rate_Gbps(&attr);
     p->mtu_bytes = attr.active_mtu >= IBV_MTU_256 && attr.active_mtu <= IBV_MTU_4096 ? 128 << attr.active_mtu : 0;
+    p->lid = p->layer == TOPO_LINK_INFINIBAND && attr.lid != 0xffff ? attr.lid : 0;
 }
 
 static enum topo_gid_type gid_type(uint32_t type)
@@ -218,6 +246,8 @@ static void add_device(struct topology *t, struct topo_class *c, struct ibv_devi
         struct topo_port p = read_port(t, hca, port);
         p.object = object;
         p.opens = context ? TOPO_NOT_KNOWN : TOPO_NO;
+        if (attr.node_guid)
+            p.guid = arena_printf(t->arena, "0x%016llx", (unsigned long long)be64toh(attr.node_guid));
         if (context)
             ask_port(t, c, &p, context);
         build_port(t, c, p);
