@@ -139,14 +139,6 @@ static const struct {
 } known[] = {{BENCH_ON_GPUS, STEP_MEASURED}, {BENCH_PREDICTED, STEP_PREDICTED}, {BENCH_ON_HOST, STEP_HOST}};
 #define KNOWN (sizeof known / sizeof *known)
 
-static int count_points(const struct env_coll *c)
-{
-    int n = 0;
-    for (int i = 0; i < c->nranges; i++)
-        n += c->ranges[i].npoints;
-    return n;
-}
-
 /* A step's calls come from plain buffers, or from those of `buffers`, a type. */
 static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence, int buffers,
                                         const struct step_call *c, const struct env_shape **shape)
@@ -161,8 +153,10 @@ static const struct env_coll *find_coll(const struct env_decisions *d, enum benc
             continue;
         for (int k = 0; k < s->ncolls; k++) {
             /* By the sizes that were measured, then by groups at once, as jobs have them. */
-            double rank = s->colls[k].coll == c->call->kind ? count_points(&s->colls[k]) * 1e7 + s->others : -1;
-            if (rank <= most)
+            double rank = s->others;
+            for (int r = 0; r < s->colls[k].nranges; r++)
+                rank += s->colls[k].ranges[r].npoints * 1e7;
+            if (s->colls[k].coll != c->call->kind || rank <= most)
                 continue;
             most = rank;
             *shape = s;

@@ -128,8 +128,8 @@ void env_step_print_line(const struct step_estimate *s, FILE *out);
 /* {"format": "nccltune-step/1", ...}; cJSON_Delete frees. */
 struct cJSON *env_step_json(const struct step_estimate *s);
 
-/* A time with its band as the member `key`. */
-void step_time_json(struct cJSON *o, const char *key, const struct step_time *t);
+/* A time with its band as the member `key`, which is returned. */
+struct cJSON *step_time_json(struct cJSON *o, const char *key, const struct step_time *t);
 
 /* ---- a step under a finished profile, or under two setups of the model ---- */
 

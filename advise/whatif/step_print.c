@@ -208,12 +208,13 @@ void env_step_print(const struct step_estimate *s, FILE *out)
 
 /* ---- JSON ---- */
 
-void step_time_json(cJSON *o, const char *key, const struct step_time *t)
+cJSON *step_time_json(cJSON *o, const char *key, const struct step_time *t)
 {
     cJSON *time = cJSON_AddObjectToObject(o, key);
     cJSON_AddNumberToObject(time, "time_us", t->us);
     cJSON_AddNumberToObject(time, "low_us", t->low_us);
     cJSON_AddNumberToObject(time, "high_us", t->high_us);
+    return time;
 }
 
 static void add_sum(cJSON *o, const char *key, const struct step_sum *s)

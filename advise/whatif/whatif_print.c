@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise/whatif/step.h"
 #include "core/coll.h"
 #include "core/finding.h"
 #include "core/json.h"
@@ -273,10 +274,7 @@ void whatif_print(const struct whatif *w, FILE *out)
 static void add_time(cJSON *point, const char *key, const struct whatif *w, const struct whatif_case *c, uint64_t bytes,
                      const struct model_time *t)
 {
-    cJSON *o = cJSON_AddObjectToObject(point, key);
-    cJSON_AddNumberToObject(o, "time_us", t->us);
-    cJSON_AddNumberToObject(o, "low_us", t->low_us);
-    cJSON_AddNumberToObject(o, "high_us", t->high_us);
+    cJSON *o = step_time_json(point, key, &(struct step_time){t->us, t->low_us, t->high_us});
     cJSON_AddNumberToObject(o, "busbw_GBps", whatif_busbw(w, c, bytes, t->us));
     json_add_str(o, "algorithm", algo_name(t->algo));
     json_add_str(o, "protocol", proto_name(t->proto));

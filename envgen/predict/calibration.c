@@ -46,11 +46,6 @@ struct state {
     double precision[FACTORS][FACTORS];
 };
 
-static int counts(const struct fit *f, int i)
-{
-    return f->shape_of[i] >= 0;
-}
-
 /* ---- preparing ------------------------------------------------------------------------------------------------- */
 
 static int shape_for(struct fit *f, const struct model_setup *s, const struct model_observation *o, struct arena *a)
@@ -135,7 +130,7 @@ static void curve(const struct fit *f, struct state *s, double *b)
         b[k] = -w * s->x[k];
     }
     for (int i = 0; i < f->n; i++) {
-        if (!counts(f, i))
+        if (f->shape_of[i] < 0)
             continue;
         const double *share = f->times[i].share;
         double sd = model_rest(&f->prior, share) * s->rest, w = weight(s, f->errors[i] / sd) / (sd * sd);
@@ -169,7 +164,7 @@ static double rest_of(const struct fit *f, const struct state *s)
 {
     double sum = BEFORE, n = BEFORE;
     for (int i = 0; i < f->n; i++) {
-        if (!counts(f, i))
+        if (f->shape_of[i] < 0)
             continue;
         double off = f->errors[i] / model_rest(&f->prior, f->times[i].share);
         sum += weight(s, off / s->rest) * off * off;
@@ -241,7 +236,7 @@ static double median_factor(const struct fit *f, double *room)
 {
     int n = 0;
     for (int i = 0; i < f->n; i++)
-        if (counts(f, i))
+        if (f->shape_of[i] >= 0)
             room[n++] = fabs(f->errors[i]);
     return exp(stats_median(room, n));
 }
