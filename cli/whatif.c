@@ -520,12 +520,6 @@ static const struct variation_kind variation_kinds[] = {
     {"--more-nodes", cli_take_node_counts, MEMBER(nodes), .add = add_nodes},
 };
 
-static int add_variation(struct whatif *w, struct variation *v, struct err *e)
-{
-    const struct variation_kind *k = v->kind;
-    return k->by_text ? k->by_text(w, v->text, e) : k->plain ? k->plain(w, e) : k->add(w, v, e);
-}
-
 static int take_variation(const struct option_value *v, void *out, struct err *e)
 {
     struct request *r = out;
@@ -696,7 +690,8 @@ static int predict_variations(struct request *a, const struct topology *t, struc
         struct variation *v = &a->variations[i];
         int n = w->ncases;
         v->log = log;
-        rc = add_variation(w, v, e);
+        const struct variation_kind *k = v->kind;
+        rc = k->by_text ? k->by_text(w, v->text, e) : k->plain ? k->plain(w, e) : k->add(w, v, e);
         for (; n < w->ncases && !rc; n++)
             rc = check_settings(w, v, &w->cases[n], log, e);
     }

@@ -193,22 +193,17 @@ static int is_even_mesh(const struct model_links *l)
     return n > 2 && l->nccl->ranks_per_node == n && l->gpu->arch;
 }
 
-/* As RCCL has it, a GPU of a virtual machine of Azure's is beside its NIC, though the PCI tree that the guest sees does
- * not show it (rcclPathOverride in src/graph/paths.cc). */
-static enum path_class farthest_gate(const struct topo_class *c)
-{
-    return c->hypervisor && !strcmp(c->hypervisor, "Hyper-V") ? PATH_PHB : PATH_PXB;
-}
-
-/* RCCL's rings by hand begin and end at GPUs that have a NIC beside them. */
+/* RCCL's rings by hand begin and end at GPUs that have a NIC beside them. In a virtual machine of Azure's that holds of
+ * NICs which the PCI tree that the guest sees does not show there (rcclPathOverride in src/graph/paths.cc). */
 static void add_gates(struct model_links *l, struct arena *a)
 {
     if (!l->even_mesh || l->nccl->nodes < 2)
         return;
+    int is_azure = l->c->hypervisor && !strcmp(l->c->hypervisor, "Hyper-V");
     l->gates = arena_alloc(a, (size_t)l->c->ngpus * sizeof *l->gates);
     for (int i = 0; i < l->c->ngpus; i++) {
         int own = -1;
-        enum path_class nearest = farthest_gate(l->c);
+        enum path_class nearest = is_azure ? PATH_PHB : PATH_PXB;
         for (int k = l->nccl->nnets - 1; k >= 0; k--) {
             enum path_class class_ = model_class_to_net(l, i, k);
             int taken = 0;

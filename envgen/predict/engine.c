@@ -96,14 +96,6 @@ static void keep_known(struct context *c, struct bench_plan *p)
     p->nbeside = 0;
 }
 
-/* Who launches, and what the site has measured, if it has. */
-static int take_options(struct context *c, const struct bench_setup *setup, struct err *e)
-{
-    const struct model_options *own = setup->own;
-    c->setup.launcher = own ? own->launcher : MODEL_LAUNCH_UNKNOWN;
-    return own && own->calibration ? calibration_load(own->calibration, &c->setup, &c->fit, setup->log, e) : 0;
-}
-
 static void log_assumptions(const struct context *c, const struct model *m, const char *library, struct log *log)
 {
     log_info(log, "nothing is measured: %s on %s", library,
@@ -127,6 +119,7 @@ static void count_as_nccl(struct context *c, struct bench_plan *p, const struct 
 static int plan_predictions(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
 {
     struct context *c = ARENA_NEW(a, struct context);
+    const struct model_options *own = setup->own;
     int *hosts = ARENA_NEW(a, int);
     memset(p, 0, sizeof *p);
     p->context = c;
@@ -134,8 +127,11 @@ static int plan_predictions(const struct bench_setup *setup, struct arena *a, st
     c->arena = a;
     c->setup.nccl.version = setup->nccl_version;
     c->setup.nccl.ranks_per_node = setup->ranks_per_node;
+    c->setup.launcher = own ? own->launcher : MODEL_LAUNCH_UNKNOWN;
     int rc = find_class(setup->topology, &c->setup, setup->log, e);
-    if (rc || (rc = take_options(c, setup, e)))
+    if (!rc && own && own->calibration)
+        rc = calibration_load(own->calibration, &c->setup, &c->fit, setup->log, e);
+    if (rc)
         return rc;
     *hosts = topo_class_hosts(setup->topology, c->setup.nccl.class_index);
     p->nodes = setup->nnodes ? setup->nodes : hosts;

@@ -162,12 +162,6 @@ static void add_net(struct build *b, int net, struct graph_node *nic)
     link_both(b->s, nic, n, PATH_LOC, n->net.bw);
 }
 
-/* AMD's GPUs have no compute capability. RCCL counts gfx942 as 94: like a Hopper. */
-static int sm_of(const struct topo_gpu *g)
-{
-    return g->arch ? 90 : g->sm;
-}
-
 static struct graph_node *gpu_node(const struct graph_system *s, int gpu)
 {
     for (int i = 0; i < s->n[GRAPH_GPU]; i++)
@@ -182,7 +176,8 @@ static struct graph_node *add_gpu(struct build *b, int gpu)
     struct graph_node *n = add_node(b->s, GRAPH_GPU);
     n->tray = gpu / (b->c->ngpus / b->m->trays);
     int number = b->m->setup.first_gpu + b->ranks[gpu] % b->m->setup.ranks_per_node;
-    n->gpu = (struct graph_gpu){gpu, number, sm_of(g), g->gdr != 0};
+    /* AMD's have no compute capability: RCCL counts gfx942 as 94, like a Hopper */
+    n->gpu = (struct graph_gpu){gpu, number, g->arch ? 90 : g->sm, g->gdr != 0};
     return n;
 }
 
@@ -297,12 +292,6 @@ static struct graph_node *cpu_above(const struct build *b, int object)
     return object >= 0 && b->of[object] ? b->of[object] : b->cpu;
 }
 
-/* All NVSwitches are one to NCCL. */
-static struct graph_node *nvswitch(struct graph_system *s)
-{
-    return s->n[GRAPH_NVS] ? s->nodes[GRAPH_NVS][0] : add_node(s, GRAPH_NVS);
-}
-
 static void add_link(struct build *b, struct graph_node *from, const struct topo_link *l)
 {
     const struct topo_gpu *g = &b->c->gpus[l->gpu];
@@ -316,7 +305,9 @@ static void add_link(struct build *b, struct graph_node *from, const struct topo
         if (to)
             link_to(b->s, from, to, PATH_NVL, bw);
     } else if (l->peer_object >= 0 && b->c->objects[l->peer_object].kind == TOPO_NVSWITCH) {
-        link_both(b->s, from, nvswitch(b->s), PATH_NVL, bw);
+        if (!b->s->n[GRAPH_NVS]) /* all NVSwitches are one to NCCL */
+            add_node(b->s, GRAPH_NVS);
+        link_both(b->s, from, b->s->nodes[GRAPH_NVS][0], PATH_NVL, bw);
     } else if (l->peer_object >= 0) {
         link_both(b->s, from, cpu_above(b, l->peer_object), PATH_NVL, bw);
     }
