@@ -117,12 +117,6 @@ static double lateness_us(const struct observe_call *calls, size_t n)
     return cut;
 }
 
-/* Nobody has waited for one kind of call longer than the job lived: such times are of other calls. */
-static int is_possible(const struct observe_rank *r, double waited_us)
-{
-    return r->seconds <= 0 || waited_us <= (r->seconds + 1) * 1e6;
-}
-
 /* One call of one communicator, on all of its ranks that were read. */
 static void add_waits(const struct observe_job *j, const struct observe_call *calls, size_t n, struct wait *waits)
 {
@@ -137,11 +131,13 @@ static void add_waits(const struct observe_job *j, const struct observe_call *ca
     if (late)
         late_us /= (double)late;
     others_us /= (double)(n - late); /* the middle one is not */
+    const double waited_us = (others_us - late_us) * count;
     for (size_t i = 0; i < n; i++) {
         struct wait *w = &waits[calls[i].rank];
+        double lived_s = j->ranks[calls[i].rank].seconds; /* longer waits are of other calls; 0 unknown */
         w->spent_us += others_us * count;
-        if (steady_us(&calls[i]) < cut_us && is_possible(&j->ranks[calls[i].rank], (others_us - late_us) * count))
-            w->waited_us += (others_us - late_us) * count;
+        if (steady_us(&calls[i]) < cut_us && (lived_s <= 0 || waited_us <= (lived_s + 1) * 1e6))
+            w->waited_us += waited_us;
     }
 }
 
