@@ -2,10 +2,12 @@
  * ports by the kernel's files. */
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "probe/source/nvml.h"
 #include "probe/topology/sysfs.h"
@@ -239,8 +241,13 @@ static void read_clocks(const struct nvml *n, nvml_device d, const char *gpu, gp
 static int is_mps_server(unsigned pid)
 {
     static const char server[] = "nvidia-cuda-mps";
-    char name[32] = "";
-    sysfs_bytes((unsigned char *)name, sizeof name - 1, "/proc/%u/comm", pid);
+    char path[48], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%u/comm", pid); /* of this machine, whatever tree is looked at */
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, name, sizeof name - 1) < 0)
+        *name = 0;
+    if (fd >= 0)
+        close(fd);
     return !strncmp(name, server, strlen(server));
 }
 
