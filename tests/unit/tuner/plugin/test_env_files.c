@@ -8,6 +8,13 @@
 static char profile[] = "/tmp/nccltune-env-files-XXXXXX";
 static char path[256];
 
+static void forget_texts(void)
+{
+    for (int i = 0; i < 2; i++)
+        free(env.text[i]);
+    memset(env.text, 0, sizeof env.text);
+}
+
 static int set_up(void **state)
 {
     memset(profile + strlen(profile) - 6, 'X', 6);
@@ -20,6 +27,7 @@ static int tear_down(void **state)
 {
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", profile);
+    forget_texts();
     env.count = env.of_class = env.judged = 0;
     env.class_name[0] = 0;
     return system(command);
@@ -36,9 +44,7 @@ static void put(const char *name, const char *text, size_t bytes)
 
 static void read_again(void)
 {
-    for (int i = 0; i < 2; i++)
-        free(env.text[i]);
-    memset(env.text, 0, sizeof env.text);
+    forget_texts();
     read_settings();
 }
 
