@@ -36,7 +36,7 @@ int nccl_plan_vary(const struct bench_knobs *launch, const struct bench_knobs *c
 
 /* Fill the launches of `p`: the default; from the topology the sets of HCAs that are worth comparing (all that carry
  * data, one a GPU, those behind the GPUs' own switches, each rail alone), for each class of nodes its own where names
- * differ (core/call/node_local.h); queue pairs by splitting, which are also tried beside the best launch; then one
+ * differ (core/call/result.h); queue pairs by splitting, which are also tried beside the best launch; then one
  * variable at a time that is read at the start (nccl_knobs.inc). Without RDMA, the socket threads instead. On one node
  * only what matters there. */
 void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a);

@@ -1,4 +1,4 @@
-/* advise/diagnose/deepspeed.c: steps, micro-steps, and timers on lines of their own. */
+/* advise/diagnose/consoles.c, DeepSpeed: steps, micro-steps, and timers on lines of their own. */
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
 

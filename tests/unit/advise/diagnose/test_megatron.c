@@ -1,4 +1,4 @@
-/* advise/diagnose/megatron.c: the three shapes of its timers, and the old one. */
+/* advise/diagnose/consoles.c, Megatron-LM: the three shapes of its timers, and the old one. */
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
 

@@ -1,4 +1,4 @@
-/* advise/diagnose/overlap.c: unsorted, overlapping, and far apart. */
+/* advise/diagnose/kineto.c, the timeline: unsorted, overlapping, and far apart. */
 #include "tests/lib/unit.h"
 #include "tests/unit/advise/diagnose/feed.h"
 

@@ -1,4 +1,4 @@
-/* bench/fabric/fault_text.c: every kind of fault in words. */
+/* bench/fabric/decide.c: every kind of fault in words. */
 #include "bench/fabric/fabric.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/bench/made_up_fabric.h"

@@ -1,4 +1,4 @@
-/* core/call/workload_merge.c: what is written is read back the same; the files of a job's ranks become one. */
+/* core/call/workload.c: what is written is read back the same; the files of a job's ranks become one. */
 #include <unistd.h>
 
 #include "core/call/workload.h"

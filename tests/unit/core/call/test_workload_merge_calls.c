@@ -1,4 +1,4 @@
-/* core/call/workload_merge.c: what makes calls one, what a merged workload has of its parts, and jobs that are not the
+/* core/call/workload.c: what makes calls one, what a merged workload has of its parts, and jobs that are not the
  * same. */
 #include "core/call/workload.h"
 #include "tests/lib/unit.h"

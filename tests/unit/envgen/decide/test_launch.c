@@ -1,4 +1,4 @@
-/* envgen/decide/launch.c: launches whose right choice is known. */
+/* envgen/decide/decide.c: launches whose right choice is known. */
 #include "envgen/decide/decide.h"
 #include "tests/lib/unit.h"
 #include "tests/unit/envgen/synthetic.h"

@@ -1,4 +1,4 @@
-/* bench/engines/verbs/document.c, check.c, survey.c: what becomes of a measured fabric. Measuring is a double (all of
+/* bench/engines/verbs/engine.c: what becomes of a measured fabric. Measuring is a double (all of
  * run.h), which gives the fabrics that the test has made up. */
 #include <fcntl.h>
 #include <sys/stat.h>

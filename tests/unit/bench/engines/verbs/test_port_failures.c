@@ -1,4 +1,4 @@
-/* bench/fabric/failure_text.c: a failure says the step, the library's words and numbers, and the usual cause. */
+/* bench/engines/verbs/port.c: a failure says the step, the library's words and numbers, and the usual cause. */
 #include <errno.h>
 
 #include "bench/engines/verbs/verbs.h"
