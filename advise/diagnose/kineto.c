@@ -158,7 +158,7 @@ static enum token read_string(struct trace *t)
 static enum token read_atom(struct trace *t, int c)
 {
     size_t n = 0;
-    for (; isalnum(c) || c == '-' || c == '+' || c == '.'; c = next_char(t))
+    for (; c >= 0 && (isalnum(c) || c == '-' || c == '+' || c == '.'); c = next_char(t))
         if (n < TEXT - 1)
             t->text[n++] = (char)c;
     t->text[n] = 0;

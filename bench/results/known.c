@@ -67,9 +67,12 @@ struct question {
 
 static struct question ask(const struct bench_results *r, const struct known_place *at, const char *call, int round)
 {
-    int is_chain = r->index && at->coll >= 0 && at->launch && call;
-    int number = is_chain ? *chain_of(r->index, at->coll, at->launch, call) : r->count;
-    return (struct question){r, at, call, !at->bytes, round, is_chain, number};
+    struct question q = {r, at, call, !at->bytes, round, .number = r->count};
+    if (call && r->index && at->coll >= 0 && at->launch) {
+        q.is_chain = 1;
+        q.number = *chain_of(r->index, at->coll, at->launch, call);
+    }
+    return q;
 }
 
 static const struct bench_result *next_answer(struct question *q)

@@ -52,6 +52,7 @@ static const char *switch_name(struct arena *a, const char *line, uint64_t guid)
 static char read_end(const char *line, struct end *end)
 {
     char kind;
+    // NOLINTNEXTLINE(cert-err34-c): the widths keep every number in its type
     int n = sscanf(line, "[%5d] \"%c-%16" SCNx64 "\"[%3d]", &end->switch_port, &kind, &end->guid, &end->port);
     return n == 4 ? kind : 0;
 }
@@ -108,6 +109,7 @@ static int read_text(struct switches *f, char *text, const char *path, struct er
         const char *line = strsep(&rest, "\n");
         struct end end = {.at = current};
         if (!strncmp(line, "Switch", 6)) {
+            // NOLINTNEXTLINE(cert-err34-c): as above
             if (sscanf(line, "Switch %*u \"S-%16" SCNx64, &end.guid) != 1)
                 return err_at(e, path, number, 0, "expected Switch PORTS \"S-GUID\"");
             current = f->nswitches;
