@@ -194,8 +194,7 @@ struct topo_host {
     int nlibraries;
     const char **errors; /* what its own probe found to be an error: "memlock-low: the limit of …" */
     int nerrors;
-    const char *
-        *signs; /* of its condition, "KIND VALUE SUBJECT" each ("ecc-uncorrected 2 GPU3"; no subject: the node) */
+    const char **signs; /* of its condition, "KIND VALUE SUBJECT": "ecc-uncorrected 2 GPU3"; no subject: the node */
     int nsigns;
     int served;         /* nothing was measured on it: it equals a class on which something was */
     const char *clique; /* of its GPUs, where one is told: hosts of one clique are one NVLink domain */
