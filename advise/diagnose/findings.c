@@ -175,14 +175,19 @@ static const struct diag_rule {
      "rollout this is the long tail"},
 };
 
+static void fill_finding(struct diag_finding *f, double weight, const char *place, const char *fmt, va_list ap)
+{
+    f->weight = fmin(1, fmax(0, weight));
+    vsnprintf(f->text, sizeof f->text, fmt, ap);
+    snprintf(f->place, sizeof f->place, "%s", place);
+}
+
 int diag_hit(struct diag_finding *f, double weight, const char *place, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(f->text, sizeof f->text, fmt, ap);
+    fill_finding(f, weight, place, fmt, ap);
     va_end(ap);
-    f->weight = fmin(1, fmax(0, weight));
-    snprintf(f->place, sizeof f->place, "%s", place);
     return 1;
 }
 
@@ -199,12 +204,10 @@ struct diag_finding *diag_found(struct judge *j, const char *id, double weight, 
     va_list ap;
     while (strcmp(rule->id, id) != 0)
         rule++;
-    *f = (struct diag_finding){rule->id, rule->confidence, rule->advice, rule->command ? rule->command : "",
-                               fmin(1, fmax(0, weight))};
+    *f = (struct diag_finding){rule->id, rule->confidence, rule->advice, rule->command ? rule->command : ""};
     va_start(ap, fmt);
-    vsnprintf(f->text, sizeof f->text, fmt, ap);
+    fill_finding(f, weight, place, fmt, ap);
     va_end(ap);
-    snprintf(f->place, sizeof f->place, "%s", place);
     return f;
 }
 
