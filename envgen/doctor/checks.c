@@ -109,10 +109,8 @@ int doctor_check_table(struct doctor *d, const char *path, struct tuner_table *t
     else if (!rc)
         doctor_add(d, fits ? FINDING_OK : FINDING_WARNING, "nccl", "%s%s", env_version_text(version, nccl),
                    fits ? "" : ", on which the table was not measured: its rules do not apply");
-    if (rc) {
+    if (rc)
         tuner_table_free(t);
-        *t = (struct tuner_table){0};
-    }
     return rc;
 }
 

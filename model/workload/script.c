@@ -309,8 +309,9 @@ struct tree {
 static void read_node(struct workload_script *s, struct tree *t, int id, const char *name, int depth)
 {
     const yaml_node_t *n = yaml_document_get_node(&t->doc, id);
-    if (!n || depth > DEEPEST || t->seen[id]++)
+    if (!n || depth > DEEPEST || t->seen[id])
         return;
+    t->seen[id] = 1;
     if (n->type == YAML_SCALAR_NODE)
         add_setting(s, name, (const char *)n->data.scalar.value, (long)n->start_mark.line + 1);
     if (n->type == YAML_SEQUENCE_NODE)

@@ -93,13 +93,12 @@ static const char *host_release(const struct grouping *g, int host)
 static const char *hosts_apart(const struct grouping *g, int x, int y)
 {
     const struct topo_class *first = class_of(g, x), *other = class_of(g, y);
-    const char *ours = host_release(g, x), *theirs = host_release(g, y);
-    const char *why = topo_apart(first, other, g->a);
+    const char *why = topo_apart(first, other, g->a), *ours, *theirs;
     if (why)
         return why;
     if (first->ngpus && first->driver && other->driver && strcmp(first->driver, other->driver) != 0)
         return arena_printf(g->a, "GPU driver %s instead of %s", other->driver, first->driver);
-    if (first->ngpus && ours && theirs && strcmp(ours, theirs) != 0)
+    if (first->ngpus && (ours = host_release(g, x)) && (theirs = host_release(g, y)) && strcmp(ours, theirs) != 0)
         return arena_printf(g->a, "%s instead of %s", theirs, ours);
     return NULL;
 }

@@ -61,7 +61,9 @@ static int read_inner_xml(struct text *x, struct topology *t, struct topo_class 
     size_t bytes;
     char *text = join_element(x, f->root, &bytes);
     struct topology one = {.arena = t->arena};
-    struct xml_node *root = text ? xml_parse(text, bytes, x->file, x->a, x->e) : NULL;
+    if (!text)
+        return err_set(x->e, ERR_FAILED, "%s: out of memory", x->file);
+    struct xml_node *root = xml_parse(text, bytes, x->file, x->a, x->e);
     free(text);
     if (!root || f->read(&one, root, "xml", x->file, x->e))
         return ERR_FAILED;

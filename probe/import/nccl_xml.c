@@ -304,7 +304,6 @@ static int add_link(struct import *in, int gpu, const struct xml_node *n)
     return 0;
 }
 
-/* Equal, or both missing. */
 /* A class and a host from the <cpu> children of `parent` whose host_hash is `hash` (NULL: those without one). */
 static int add_node(struct import *in, const struct xml_node *parent, const char *hash, const char *name)
 {

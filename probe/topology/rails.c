@@ -45,7 +45,7 @@ const struct topo_class *roles_shown(const struct topo_class *c, struct arena *a
     if (roles_hca_list(c, roles_of(c, a), a))
         return c;
     const struct topo_class *up = roles_assume_up(c, a);
-    return roles_hca_list(up, roles_of(up, a), a) ? up : c;
+    return up != c && roles_hca_list(up, roles_of(up, a), a) ? up : c;
 }
 
 int roles_only_labels(const struct topo_class *c)

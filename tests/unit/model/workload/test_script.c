@@ -60,6 +60,17 @@ TEST_CASE(syntaxes)
 }
 
 /* A second value belongs to nothing, and nothing is left of an option at the end of a command. */
+/* However often: an alias adds nothing to its anchor. */
+TEST_CASE(aliases_of_one_anchor)
+{
+    struct arena *a = arena_new();
+    const char *text = "tp: &same 4\n";
+    for (int i = 0; i < 600; i++)
+        text = arena_printf(a, "%sj%d: *same\n", text, i);
+    assert_int_equal(parse(text, "a.yaml", a).n, 1);
+    arena_free(a);
+}
+
 TEST_CASE(one_value_each)
 {
     struct arena *a = arena_new();
