@@ -123,8 +123,7 @@ void words_add_all(struct words *w, struct arena *a, const char *const *more);
 
 struct mpirun {
     const char **argv; /* NULL-terminated, the worker last */
-    const char **env;  /* "NAME=value", nenv of them, with room for none */
-    int nenv;
+    const char **env;  /* "NAME=value", NULL-terminated */
     int nodes, ranks_per_node;
 };
 

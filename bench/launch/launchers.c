@@ -171,7 +171,6 @@ int mpirun_command(const struct bench_setup *setup, const char *worker, struct a
         words_add(&env, a, "OMPI_MCA_mpi_yield_when_idle=1");
     m->argv = argv.items;
     m->env = env.items;
-    m->nenv = env.count;
     return 0;
 }
 

@@ -407,8 +407,7 @@ int bench_journal_append_noise(struct bench_journal *j, const struct findings *n
 
 void bench_journal_close(struct bench_journal *j)
 {
-    if (j->fd >= 0)
-        close(j->fd);
+    trust_close(j->fd);
     j->fd = -1;
     bench_results_free(j->results);
     j->results = NULL;

@@ -166,9 +166,7 @@ static void add_by_class(struct env_decisions *d, const struct topology *t, stru
     while (first < n - 1 && !has_hosts(t, first))
         first++;
     for (int c = first + 1; c < n; c++)
-        alike = alike &&
-                (!has_hosts(t, c) || (each[c].value && each[first].value ? !strcmp(each[c].value, each[first].value)
-                                                                         : each[c].value == each[first].value));
+        alike = alike && (!has_hosts(t, c) || arena_same_text(each[c].value, each[first].value));
     struct env_setting common = each[first];
     if (!alike) {
         common.value = NULL;

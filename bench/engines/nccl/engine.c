@@ -2,7 +2,6 @@
  * its start gets fresh workers. */
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/candidates/candidates.h"

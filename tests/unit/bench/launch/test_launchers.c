@@ -151,7 +151,7 @@ TEST_CASE(what_makes_no_sense)
 
 static int has(const struct mpirun *m, const char *variable)
 {
-    for (int i = 0; i < m->nenv; i++)
+    for (int i = 0; m->env[i]; i++)
         if (!strcmp(m->env[i], variable))
             return 1;
     return 0;
