@@ -251,9 +251,10 @@ static int save(const struct comparison *c, struct err *e)
     cJSON *cases = cJSON_AddArrayToObject(doc, "cases");
     for (int i = 0; i < c->shown; i++) {
         cJSON *o = json_append(cases), *phases = NULL;
+        const char *failure = failure_of(c, i);
         json_add_str(o, "label", c->w->cases[i].label);
-        json_add_str(o, "problem", failure_of(c, i));
-        if (failure_of(c, i))
+        json_add_str(o, "problem", failure);
+        if (failure)
             continue;
         step_time_json(o, "communication", &c->steps[i].tuned.waits);
         phases = cJSON_AddArrayToObject(o, "phases");

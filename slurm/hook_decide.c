@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "core/trust.h"
 #include "slurm/hook.h"
 
 static int add_file(const struct hook_map *m, const char *name, struct hook_settings *s, struct err *e)
@@ -97,8 +97,7 @@ void hook_decide(const struct hook_conf *c, const char *run, struct hook_job *jo
     if (!hook_schedule_read(c, &store, &schedule, &why) && !choose(schedule.text, c, job, a->hash, &why))
         a->state = load_chosen(c, run, store, job, a, m, &why);
     free(schedule.text);
-    if (store >= 0)
-        close(store);
+    trust_close(store);
     snprintf(a->why, sizeof a->why, "%.511s", why.text);
     if (a->nodes < 1)
         a->nodes = hook_job_nodes(job, NULL);

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "core/trust.h"
 #include "slurm/hook.h"
 
 #define MAP_BYTES  (4u << 20)
@@ -194,8 +194,7 @@ void hook_map_free(struct hook_map *m)
 {
     if (!m)
         return;
-    if (m->fd >= 0)
-        close(m->fd);
+    trust_close(m->fd);
     free(m->file.text);
     free(m->hosts);
     free(m);

@@ -183,9 +183,10 @@ int env_profile_copy(const struct env_profile *p, const char *dir, const char *t
                                            : env_staged_write_add(&s, file, topology, strlen(topology), e);
     }
     struct env_manifest m = p->manifest;
-    env_manifest_list(&m, &s);
-    if (!rc)
+    if (!rc) {
+        env_manifest_list(&m, &s);
         rc = env_manifest_stage(&m, &s, e);
+    }
     if (!rc)
         rc = env_staged_write_commit(&s, ENV_MANIFEST, e);
     env_staged_write_abandon(&s);

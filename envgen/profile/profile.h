@@ -34,8 +34,9 @@ struct env_manifest {
  * Sorts the files. */
 void env_manifest_hash(struct env_manifest *m);
 
-/* Name what is staged, as of now; the files are in the arena of `s`. */
 struct env_staged_write;
+
+/* Name what is staged, as of now; the files are in the arena of `s`. */
 void env_manifest_list(struct env_manifest *m, const struct env_staged_write *s);
 
 /* Add the manifest itself to that. */

@@ -1,4 +1,4 @@
-/* model/links.c and ways.c: the links of a small node by hand, one by one, what is assumed of those nobody
+/* model/links.c: the links of a small node by hand, one by one, what is assumed of those nobody
  * knows, and which of them every copy loads. */
 #include "model/links.h"
 #include "probe/machines/hardware.h"
