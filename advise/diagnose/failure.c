@@ -1,5 +1,4 @@
 /* Messages of failures: what is the cause, what follows from it, and what else in the logs bears on it. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -195,8 +195,10 @@ double diag_timestamp(const char *s)
     for (size_t i = n ? 0 : last; i <= last; i++) {
         struct tm t = {.tm_year = 100, .tm_mday = 1}; /* without a year: a leap year, for any day */
         const char *end = strptime(s, formats[i], &t);
-        if (end)
+        if (end) {
+            t.tm_year += t.tm_year < -1800 ? 2000 : 0; /* "25/11/18", as log4j writes it */
             return (double)timegm(&t) + (*end == '.' ? strtod(end, NULL) : 0);
+        }
     }
     return -1;
 }

@@ -171,18 +171,24 @@ TEST_CASE(an_echo_gives_way_to_its_cause)
 /* Of two causes the earlier in time, whichever file is read first. */
 TEST_CASE(the_first_in_time_wins)
 {
-    struct diagnosis *d = diagnose_new();
-    struct err e = {0};
-    feed(d,
-         "[2026-01-02 10:00:09] b:1:2 [0] x.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate "
-         "memory\n",
-         &e);
-    feed(d,
-         "[2026-01-02 10:00:05] a:1:2 [0] x.cc:1 NCCL WARN Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: "
-         "No space left on device (28)\n",
-         &e);
-    assert_string_equal(diagnose_finish(d)->failure.id, "shm-full");
-    diagnose_free(d);
+    static const char *const days[] = {"2026-01-02 ", "2026/01/02 ", "26/01/02 ", "26-01-02 ", "01-02 ", ""};
+    for (size_t i = 0; i < sizeof days / sizeof *days; i++) {
+        struct diagnosis *d = diagnose_new();
+        struct err e = {0};
+        char log[256];
+        snprintf(log, sizeof log,
+                 "[%s10:00:09] b:1:2 [0] x.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate "
+                 "memory\n",
+                 days[i]);
+        feed(d, log, &e);
+        snprintf(log, sizeof log,
+                 "[%s10:00:05] a:1:2 [0] x.cc:1 NCCL WARN Error: failed to extend /dev/shm/nccl-x to 9 bytes, error: "
+                 "No space left on device (28)\n",
+                 days[i]);
+        feed(d, log, &e);
+        assert_string_equal(diagnose_finish(d)->failure.id, "shm-full");
+        diagnose_free(d);
+    }
 }
 
 /* Slurm says why it ends a job behind what torchrun then says of its processes. */
